@@ -1,0 +1,45 @@
+# Every recipe runs without the caller's Airflow, Spark, Python and AWS variables, in .venv, which `setup` makes.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+CLEAN_ENV := tools/clean_env.sh
+PYTHON := $(CLEAN_ENV) .venv/bin/python
+MORE := scheduler or cluster or browser
+
+.PHONY: help setup demo ui test test-all bench lint constraints clean
+
+help: ## Show what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Make .venv with everything that is needed (done by the others too)
+	@$(CLEAN_ENV) tools/setup.sh
+
+demo: setup ## Export a topic into a bucket here: real Kafka, real Spark, an S3 server
+	@$(PYTHON) -m tools.demo $(ARGS)
+
+ui: setup ## The same under Airflow, with its web page
+	@$(PYTHON) -m tools.ui $(ARGS)
+
+test: setup ## The tests that take minutes at most; ARGS="-k word" narrows them
+	@$(PYTHON) -m pytest -m "not ($(MORE) or trial)" $(ARGS)
+
+test-all: test ## Those and the ones with a scheduler, a Spark cluster or a browser
+	@$(PYTHON) -m pytest -m "($(MORE)) and not trial" $(ARGS)
+
+bench: setup ## What a record costs beside reading it (unfinished: the workers' CPU is not all counted yet)
+	@$(PYTHON) -m bench $(ARGS)
+
+lint: setup ## Style and types
+	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m ruff format --check .
+	@$(PYTHON) -m mypy
+
+constraints: ## Resolve constraints.txt anew from pyproject.toml (needs uv)
+	@command -v uv >/dev/null || { echo "constraints: uv is needed; see https://docs.astral.sh/uv" >&2; exit 1; }
+	@$(CLEAN_ENV) uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras \
+		--no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml --output-file constraints.txt
+
+clean: ## Remove all that can be made again: .venv, downloads, the demo's data, caches
+	@rm -rf .venv .cache .demo build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache spark-warehouse
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

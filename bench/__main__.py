@@ -1,0 +1,191 @@
+"""Measure the export against the baseline, in one run, and print the ratios.
+
+CPU is that of the whole process tree (JVM, driver, Python workers) beyond start-up, which is the same job on a topic
+of a few records. Brokers and stores are other trees. Nothing here passes or fails: machines differ, ratios less so.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.measure import Measured, measure
+from bench.records import PARTITIONS, produce
+from kafka_s3.job import LOCAL_CONF
+from tools.parts.java import find_java
+from tools.parts.kafka import KafkaBroker
+from tools.parts.s3 import MotoServer, S3Server
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+BIN = Path(sys.executable).parent
+FORMATS = {
+    "ByteArray": (
+        "io.confluent.connect.s3.format.bytearray.ByteArrayFormat",
+        "org.apache.kafka.connect.converters.ByteArrayConverter",
+    ),
+    "JSON": ("io.confluent.connect.s3.format.json.JsonFormat", "org.apache.kafka.connect.json.JsonConverter"),
+}
+console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+
+
+def main() -> int:
+    """Produce, warm up, measure in turn, print."""
+    parser = argparse.ArgumentParser(prog="make bench")
+    parser.add_argument("--records", type=int, default=3_000_000)
+    parser.add_argument("--repetitions", type=int, default=3)
+    arguments = parser.parse_args()
+    with KafkaBroker() as kafka, MotoServer() as s3, tempfile.TemporaryDirectory() as folder:
+        bench = Bench(kafka, s3, Path(folder), arguments.records)
+        bench.prepare()
+        bench.spark_start(arguments.repetitions)
+        bench.exports(arguments.repetitions)
+    parse_twenty(arguments.repetitions)
+    return 0
+
+
+class Bench:
+    """The servers, the two topics and the commands."""
+
+    def __init__(self, kafka: KafkaBroker, s3: S3Server, folder: Path, records: int) -> None:
+        self.kafka, self.s3, self.folder, self.records = kafka, s3, folder, records
+        self.environment = {
+            **os.environ,
+            "JAVA_HOME": str(find_java().home),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "KAFKA_S3_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
+            "AWS_ACCESS_KEY_ID": s3.access_key,
+            "AWS_SECRET_ACCESS_KEY": s3.secret_key,
+        }
+        self.runs = 0
+
+    def prepare(self) -> None:
+        """The topics: one of `records`, one of a few."""
+        for topic in ("full", "few"):
+            self.kafka.create_topic(topic, PARTITIONS)
+        mean = produce(self.kafka.bootstrap_servers, "full", self.records)
+        produce(self.kafka.bootstrap_servers, "few", PARTITIONS)
+        console.print(f"{self.records:,} records of {mean:.0f} bytes in {PARTITIONS} partitions, local[2]")
+
+    def submit(self, script: Path | str, *arguments: str, until: str = "") -> Measured:
+        """spark-submit as the operator does it."""
+        conf = {**LOCAL_CONF, "spark.local.dir": str(self.folder)}
+        options = [each for name, value in conf.items() for each in ("--conf", f"{name}={value}")]
+        command = [str(BIN / "spark-submit"), "--master", "local[2]", *options, str(script), *arguments]
+        return measure(command, self.environment, until=until)
+
+    def export(self, topic: str, format: str, compression: str) -> Measured:
+        """One whole run of a connector of its own, so that everything is new to it."""
+        self.runs += 1
+        name = f"bench-{self.runs}"
+        format_class, converter = FORMATS[format]
+        self.s3.create_bucket(name)
+        connector = self.folder / f"{name}.properties"
+        connector.write_text(
+            f"name={name}\ntopics={topic}\ntasks.max=2\ns3.bucket.name={name}\ns3.region=us-east-1\n"
+            f"store.url={self.s3.endpoint_url}\nstorage.class=io.confluent.connect.s3.storage.S3Storage\n"
+            f"format.class={format_class}\nvalue.converter={converter}\nvalue.converter.schemas.enable=false\n"
+            f"s3.compression.type={compression}\nflush.size=100000\n"
+            f"connector.class=io.confluent.connect.s3.S3SinkConnector\n"
+            f"consumer.override.bootstrap.servers={self.kafka.bootstrap_servers}\n"
+        )
+        job = REPOSITORY / "jobs" / "export.py"
+        measured = self.submit(job, "--connector", str(connector), "--run-id", name, until="commit ")
+        client = self.s3.client()  # moto keeps every object in memory: give it back
+        for page in client.get_paginator("list_objects_v2").paginate(Bucket=name):
+            for info in page.get("Contents", []):
+                client.delete_object(Bucket=name, Key=info["Key"])
+        return measured
+
+    def baseline(self) -> Measured:
+        """Every record of the full topic, read and thrown away."""
+        per_partition = str(self.records // PARTITIONS)
+        arguments = [self.kafka.bootstrap_servers, "full", str(PARTITIONS), per_partition]
+        return measure([sys.executable, str(REPOSITORY / "bench" / "baseline.py"), *arguments], self.environment)
+
+    def spark_start(self, repetitions: int) -> None:
+        """spark-submit until its first records are committed, beside a bare SparkContext with one empty job."""
+        ratios, ours, bares = [], [], []
+        for _ in range(repetitions):
+            bare = self.submit(REPOSITORY / "bench" / "bare_spark.py", until="first job done").first_line_s
+            full = self.export("few", "JSON", "gzip")
+            assert bare is not None
+            assert full.first_line_s is not None
+            bares.append(bare)
+            ours.append(full.first_line_s)
+            ratios.append(full.first_line_s / bare)
+        console.print(
+            f"start to the first commit: {spread(ours)} s; a bare SparkContext with one empty job: {spread(bares)} s; "
+            f"ratio {spread(ratios)}"
+        )
+
+    def exports(self, repetitions: int) -> None:
+        """Every format and compression, each beside a baseline taken right before it."""
+        kinds = [(format, compression) for format in FORMATS for compression in ("none", "gzip")]
+        startup = statistics.median(self.export("few", "JSON", "gzip").cpu_s for _ in range(repetitions))
+        million = self.records / 1e6
+        table = Table("format", "compression", "records/s", "CPU s / M", "baseline", "ratio", "worker RSS MiB")
+        rows: dict[tuple[str, str], list[tuple[float, float, float, float]]] = {kind: [] for kind in kinds}
+        for _ in range(repetitions):
+            for kind in kinds:
+                base = self.baseline().cpu_s / million
+                full = self.export("full", *kind)
+                cpu = (full.cpu_s - startup) / million
+                rows[kind].append((self.records / full.wall_s, cpu, base, full.rss_max / 2**20))
+        for (format, compression), found in rows.items():
+            speeds, cpus, bases, sizes = (list(column) for column in zip(*found, strict=True))
+            ratios = [cpu / base for cpu, base in zip(cpus, bases, strict=True)]
+            table.add_row(
+                format,
+                compression,
+                spread(speeds, 0),
+                spread(cpus),
+                spread(bases),
+                spread(ratios),
+                f"{max(sizes):.0f}",
+            )
+        console.print(f"start-up: {startup:.1f} CPU s, not in the table; min/median/max of {repetitions}")
+        console.print(table)
+
+
+def parse_twenty(repetitions: int) -> None:
+    """How long Airflow's parse of twenty connectors takes, imports of airflow.sdk apart."""
+    text = (REPOSITORY / "connectors" / "orders.properties").read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(20):
+            path = Path(folder) / f"c{number}.properties"
+            path.write_text(text.replace("name=orders", f"name=c{number}"))
+        code = (
+            "import sys, time, airflow.sdk; sys.path[:0] = sys.argv[2:]\n"
+            "from pathlib import Path; began = time.perf_counter()\n"
+            "from kafka_s3_airflow.dags import dags_of\n"
+            "assert len(dags_of(Path(sys.argv[1]))) == 20\n"
+            "print('parsed in', time.perf_counter() - began)"
+        )
+        paths = [str(REPOSITORY / "plugins"), str(REPOSITORY / "jobs")]
+        environment = {**os.environ, "AIRFLOW_HOME": folder}
+        seconds = []
+        for _ in range(repetitions):
+            ran = measure([sys.executable, "-c", code, folder, *paths], environment)
+            seconds.append(float(ran.output.rsplit("parsed in", 1)[1]))
+    console.print(f"parse of 20 connectors, airflow.sdk imported: {spread(seconds)} s")
+
+
+def spread(found: Sequence[float], digits: int = 2) -> str:
+    """min/median/max"""
+    return "/".join(f"{each:,.{digits}f}" for each in (min(found), statistics.median(found), max(found)))
+
+
+if __name__ == "__main__":
+    began = time.monotonic()
+    status = main()
+    console.print(f"{time.monotonic() - began:.0f} s in all")
+    sys.exit(status)

@@ -1,0 +1,53 @@
+"""The command line, `kafka-s3`: one module for each command, imported when it is called.
+
+A command parses its options, calls a use case and prints what comes back. Exit status: 0; 1 if something was found
+wrong or went wrong; 2 for a wrong call. `run` alone ends with the statuses of errors.py.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final
+
+import click
+
+from kafka_s3 import __version__
+from kafka_s3.errors import ExporterError
+
+#: In the order of `--help`. A module is cheap to import: what is heavy is imported where it is needed.
+COMMANDS: Final = ("validate", "preview", "plan", "run", "status", "verify")
+_OWN_EXIT_STATUS: Final = frozenset({"run"})
+
+
+class _Commands(click.Group):
+    """Finds a command in the module of its name; an error of ours is a message, never a traceback."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        if name not in COMMANDS:
+            return None
+        command = import_module(f"kafka_s3.cli.{name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except ExporterError as error:
+            click.echo(str(error), err=True)
+            ctx.exit(error.exit_status if ctx.invoked_subcommand in _OWN_EXIT_STATUS else 1)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def main() -> None:
+    """Kafka topics to S3, exactly once, in bounded batches.
+
+    CONFIG is a connector's configuration file, in the Kafka Connect S3 sink's properties: .properties or .json. What
+    Connect keeps in its worker (bootstrap.servers, converters, security) is read from worker.properties beside it.
+
+    Start with `validate`, which says what the configuration means, and `preview`, which shows what it makes of
+    records, without Kafka or S3.
+    """

@@ -1,0 +1,116 @@
+"""What every command shares: the configuration's argument and options, times, and how to print."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from kafka_s3.commit_log import Interval
+from kafka_s3.settings import Loaded, Lookups, load, read_text
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def configured(function: Function) -> Function:
+    """A command over a connector file: CONFIG and --worker."""
+    function = click.option(
+        "--worker",
+        type=click.Path(path_type=Path),
+        help="What Connect keeps in its worker. Default: worker.properties beside CONFIG, if there is one.",
+    )(function)
+    return click.argument("config", type=click.Path(path_type=Path))(function)
+
+
+as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")
+
+
+def load_configuration(config: Path, worker: Path | None, *, offline: bool = False) -> Loaded:
+    """The configuration as this process's environment and files complete it; no secrets backend is here."""
+    lookups = Lookups(env=dict(os.environ), read_file=read_text)
+    return load(config, worker=worker, lookups=lookups, offline=offline)
+
+
+# Times.
+
+
+class Time(click.ParamType):  # type: ignore[type-arg]  # generic only in newer releases of click
+    """An ISO 8601 time as milliseconds since the epoch; without an offset it is UTC."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            at = datetime.fromisoformat(value)
+            at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+            return round(at.timestamp() * 1000)
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is no ISO 8601 time like 2026-03-01T13:00:00+01:00.", param, ctx)
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def iso(milliseconds: int) -> str:
+    """
+    >>> iso(0), iso(1_767_225_600_500)
+    ('1970-01-01T00:00:00Z', '2026-01-01T00:00:00.500Z')
+    """
+    seconds, rest = divmod(milliseconds, 1000)
+    text = datetime.fromtimestamp(seconds, UTC).isoformat().removesuffix("+00:00")
+    return f"{text}.{rest:03d}Z" if rest else f"{text}Z"
+
+
+def interval_text(interval: Interval | None) -> str:
+    return "until now" if interval is None else f"{iso(interval.start_ms)} .. {iso(interval.end_ms)}"
+
+
+# Output.
+
+
+def print_json(value: object) -> None:
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: str = "") -> None:
+    """A table; the columns named in `right` (blank between them) hold numbers.
+
+    On a terminal long texts fold; elsewhere a row is one line, for grep.
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    terminal = sys.stdout.isatty()
+    console = Console(width=None if terminal else 100_000, highlight=False, markup=False, emoji=False)
+    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, title_style="bold")
+    numbers = right.split()
+    for column in columns:
+        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    for row in rows:
+        # Not markup: a value from a file must not colour or link anything.
+        table.add_row(*(Text(printable(str(cell))) for cell in row))
+    console.print(table)
+
+
+def printable(text: str) -> str:
+    """Without characters that would move the cursor or change colours."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """
+    >>> count(1, "record"), count(1200, "record"), count(2, "entry", "entries")
+    ('1 record', '1,200 records', '2 entries')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,126 @@
+"""`kafka-s3 preview`: what a configuration makes of records, without Kafka, S3 or Spark."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from kafka_s3.cli.common import Time, configured, count, load_configuration
+from kafka_s3.cli.record_lines import RecordLineError, parse_records
+from kafka_s3.errors import ConfigurationError, ExporterError
+from kafka_s3.export.preview import GivenRecord, Preview, preview
+from kafka_s3.settings import Settings
+from kafka_s3.writer import Rejected
+
+
+@click.command("preview", short_help="What a configuration makes of given records.")
+@configured
+@click.option(
+    "--records",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    required=True,
+    help="The records, one JSON object a line; - is standard input.",
+)
+@click.option("--at", type=Time(), help="The logical time, ISO 8601. No setting that is supported yet depends on it.")
+@click.option(
+    "--schemas",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of <id>.avsc, the registry's schemas. No converter that is supported yet needs it.",
+)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Write the objects under this folder.")
+def command(
+    config: Path,
+    worker: Path | None,
+    records: Path,
+    at: int | None,  # noqa: ARG001  # part of the command's contract; what is built does not depend on it
+    schemas: Path | None,  # noqa: ARG001  # the same
+    out: Path | None,
+) -> None:
+    """Print the objects that CONFIG makes of some records, without Kafka, S3 or Spark.
+
+    \b
+    A record is one JSON object a line:
+      offset     required; offsets ascend in a partition, gaps are fine
+      topic      default: the first one configured
+      partition  default: 0
+      timestamp  milliseconds since the epoch, or null
+      key, value any JSON: its compact serialisation is the bytes; null or absent: none (a tombstone)
+      key_base64, value_base64
+                 exact bytes instead
+      headers    list of [name, value], value as above
+
+    Prints one JSON line an object in the order of closing (key, records, first_offset, last_offset, bytes,
+    closed_by), then one a refused record. Exits with 1 if a record was refused and errors.tolerance is none: its
+    partition ends in front of it, other partitions go on.
+    """
+    settings = load_configuration(config, worker, offline=True).settings
+    given = _read(settings, records)
+    result = preview(settings, given, _Folder(out).write if out is not None else None)
+    _print(result)
+    if result.stopped:
+        first, more = result.stopped[0], len(result.stopped) - 1
+        others = f" So do {count(more, 'other partition')}." if more else ""
+        click.echo(
+            f"A bad record at {first}; its partition ends in front of it (errors.tolerance=none).{others}", err=True
+        )
+        raise click.exceptions.Exit(1)
+
+
+def _read(settings: Settings, records: Path) -> list[GivenRecord]:
+    """Every record of the file, in memory at once: a preview of half a file would mislead."""
+    regex = settings.topics_regex
+    default = settings.topics[0] if settings.topics else None
+
+    def is_configured(topic: str) -> bool:
+        return topic in settings.topics or (regex is not None and re.fullmatch(regex, topic) is not None)
+
+    with click.open_file(str(records), "rb") as lines:
+        try:
+            return list(parse_records(lines, default, is_configured))
+        except RecordLineError as error:
+            raise click.UsageError(f"{records} {error}.") from None
+
+
+def _print(result: Preview) -> None:
+    for made in result.objects:
+        line: dict[str, object] = {
+            "key": made.key,
+            "records": made.records,
+            "first_offset": made.first_offset,
+            "last_offset": made.last_offset,
+            "bytes": made.size,
+            "closed_by": made.closed_by.value,
+        }
+        click.echo(json.dumps(line, ensure_ascii=False))
+    for refused in result.rejected:
+        click.echo(json.dumps({"rejected": _refused(refused)}, ensure_ascii=False))
+
+
+def _refused(refused: Rejected) -> dict[str, object]:
+    tp = refused.tp
+    return {"topic": tp.topic, "partition": tp.partition, "offset": refused.offset, "error": refused.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """Where bodies go, each under its key; no key leads out of it, not even by a link that lies inside."""
+
+    root: Path
+
+    def write(self, key: str, body: bytes) -> None:
+        if "\0" in key or any(part in ("", ".", "..") for part in key.split("/")):
+            raise ConfigurationError(
+                f"The key {key!r} cannot be a path under {self.root}.", next="Leave --out away, or change the path."
+            )
+        target = self.root / key
+        try:
+            if not target.resolve().is_relative_to(self.root.resolve()):
+                raise ConfigurationError(f"{target} leads out of {self.root} by a link.", next="Remove the link.")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(body)
+        except OSError as error:
+            raise ExporterError(f"{target} cannot be written: {error.strerror or error}.") from None

@@ -1,0 +1,98 @@
+"""Starts the Spark driver through spark-submit, so that it ends with this process and leaves no files."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from kafka_s3.errors import ConfigurationError
+from kafka_s3.job import LOCAL_CONF, application_path
+from kafka_s3.lifetime import die_with_parent
+from kafka_s3.planning import RunRequest
+
+
+def submit(master: str, config: Path, worker: Path | None, request: RunRequest) -> int:
+    """Run the driver in client mode and return its exit status."""
+    home = _spark_home()
+    with tempfile.TemporaryDirectory(prefix="kafka-s3-run-") as folder:
+        command = [
+            str(home / "bin" / "spark-submit"),
+            *_spark_options(master),
+            str(application_path()),
+            *driver_arguments(config, worker, request),
+        ]
+        environment = _environment(home, folder, master, os.environ)
+        with _ending_on_terminate():
+            process = subprocess.Popen(command, env=environment, preexec_fn=die_with_parent)  # noqa: S603
+            try:
+                return process.wait()
+            finally:
+                process.kill()
+                process.wait()
+
+
+@contextlib.contextmanager
+def _ending_on_terminate() -> Iterator[None]:
+    """SIGTERM ends this process in the orderly way, so that the driver and its folder go too."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def driver_arguments(config: Path, worker: Path | None, request: RunRequest) -> list[str]:
+    """The arguments of jobs/export.py (spark.py parses them). No secret is among them."""
+    arguments = {"--connector": str(config.absolute()), "--run-id": request.run_id}
+    arguments["--try-number"] = str(request.try_number)
+    if worker is not None:
+        arguments["--worker"] = str(worker.absolute())
+    if request.interval is not None:
+        arguments["--interval-start-ms"] = str(request.interval.start_ms)
+        arguments["--interval-end-ms"] = str(request.interval.end_ms)
+    return [f"{name}={value}" for name, value in arguments.items()]
+
+
+def _spark_options(master: str) -> list[str]:
+    conf = {"spark.log.level": "WARN", **(LOCAL_CONF if master.startswith("local") else {})}
+    options = ["--master", master]
+    return [*options, *(part for name, value in conf.items() for part in ("--conf", f"{name}={value}"))]
+
+
+def _environment(home: Path, folder: str, master: str, outer: Mapping[str, str]) -> dict[str, str]:
+    """This process's variables, made fit for our Spark; the driver resolves `${env:…}` itself."""
+    environment = {
+        **outer,
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_DIRS": folder,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+    if master.startswith("local"):
+        environment["PYSPARK_PYTHON"] = sys.executable
+        environment["SPARK_LOCAL_IP"] = "127.0.0.1"
+    java = outer.get("JAVA_HOME")
+    if not (java and (Path(java) / "bin" / "java").exists()) and shutil.which("java", path=outer.get("PATH")) is None:
+        raise ConfigurationError(
+            "Spark needs Java 17 or newer, and neither JAVA_HOME nor PATH has one.",
+            next="Install one and set JAVA_HOME, or leave --spark away: the run does without.",
+        )
+    return environment
+
+
+def _spark_home() -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise ConfigurationError("pyspark is not installed.", next="Install kafka-s3 with its requirements.")
+    return Path(spec.origin).parent

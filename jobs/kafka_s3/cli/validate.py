@@ -1,0 +1,77 @@
+"""`kafka-s3 validate`: what a configuration means, or everything that is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kafka_s3.cli.common import as_json, configured, count, load_configuration, print_json, print_table
+from kafka_s3.errors import ConfigurationError
+from kafka_s3.settings import Loaded
+
+_NEEDLESS = "needless: "
+
+
+@click.command("validate", short_help="What a configuration means, or everything wrong with it.")
+@configured
+@click.option(
+    "--complete",
+    is_flag=True,
+    help="Also insist on what may be known only where the export runs: bootstrap.servers and every variable.",
+)
+@as_json
+def command(config: Path, worker: Path | None, complete: bool, json_: bool) -> None:
+    """Print every property of CONFIG with its value, where that comes from and what it means.
+
+    If anything is wrong, print every problem instead (property, value, what is allowed) and exit with 1. Reads
+    files and the environment only: no Kafka, no S3. Secrets show as [hidden].
+    """
+    try:
+        loaded = load_configuration(config, worker, offline=not complete)
+    except ConfigurationError as error:
+        if not json_:
+            raise
+        problems = [{"property": p.name, "value": p.value, "problem": p.message} for p in error.problems]
+        print_json({"valid": False, "error": error.what, "problems": problems})
+        raise click.exceptions.Exit(1) from None
+    if json_:
+        rows = [
+            {"property": row.name, "value": row.value, "source": row.source, "meaning": row.meaning}
+            for row in loaded.report
+        ]
+        print_json({"valid": True, "name": loaded.settings.name, "properties": rows, "notes": _notes(loaded)})
+        return
+    _print(config, loaded)
+
+
+def _print(config: Path, loaded: Loaded) -> None:
+    used = [row for row in loaded.report if not row.meaning.startswith(_NEEDLESS)]
+    needless = [row for row in loaded.report if row.meaning.startswith(_NEEDLESS)]
+    print_table(
+        f"Connector {loaded.settings.name}",
+        ("property", "value", "source", "meaning"),
+        [(row.name, row.value, row.source, row.meaning) for row in used],
+    )
+    if needless:
+        click.echo()
+        print_table(
+            "Accepted, and needless here",
+            ("property", "source", "reason"),
+            [(row.name, row.source, row.meaning.removeprefix(_NEEDLESS)) for row in needless],
+        )
+    click.echo()
+    for note in _notes(loaded):
+        click.echo(f"Note: {note}")
+    click.echo(f"{config} is valid: {count(len(used), 'property', 'properties')} in effect.")
+
+
+def _notes(loaded: Loaded) -> list[str]:
+    """What is still open: it may be known where the export runs, and is not known here."""
+    notes = []
+    if not any(row.name.endswith("bootstrap.servers") for row in loaded.report):
+        notes.append("bootstrap.servers is not in these files: it has to come from the Airflow connection.")
+    open_variables = [row.name for row in loaded.report if "${" in row.value]
+    if open_variables:
+        notes.append(f"these hold a variable that has no value here: {', '.join(open_variables)}.")
+    return notes

@@ -1,0 +1,105 @@
+"""`kafka-s3 verify`: proves what is in the bucket."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from kafka_s3.cli.common import as_json, configured, count, load_configuration, print_json, printable
+from kafka_s3.export.log import Log
+from kafka_s3.export.verify import Kafka, Progress, Verified, verify
+from kafka_s3.naming import LogLayout
+from kafka_s3.settings import Settings
+
+_ORPHANS_SHOWN = 20
+
+
+@click.command("verify", short_help="Prove log and objects, also against Kafka.")
+@configured
+@click.option("--against-kafka", is_flag=True, help="Also read the exported offsets again and compare the content.")
+@click.option("--since", type=click.IntRange(0), default=0, metavar="SEQ", help="Only entries from this number on.")
+@as_json
+def command(config: Path, worker: Path | None, against_kafka: bool, since: int, json_: bool) -> None:
+    """Prove the export of CONFIG: walk its whole log and read every object.
+
+    Checks the chain of checksums, plans, offset accounting, positions without gap or return, and every object's
+    size, hash and number of records. Offsets that Kafka no longer has are reported as not checkable. Objects that no
+    entry lists (orphans of failed runs) are reported too, and are no error. Nothing is written.
+
+    Exits with 1 if anything is wrong: each finding says where, what was expected, what was found and what to do.
+    """
+    settings = load_configuration(config, worker).settings
+    from kafka_s3.s3 import S3Store
+
+    log = Log(S3Store(settings.s3), LogLayout(settings.log_root, settings.name))
+    with _progress() as tell:
+        verified = verify(settings, log, _kafka(settings) if against_kafka else None, since=since, tell=tell)
+    if json_:
+        print_json({"ok": not verified.findings_count, **asdict(verified)})
+    else:
+        _print(verified, against_kafka=against_kafka)
+    raise click.exceptions.Exit(1 if verified.findings_count else 0)
+
+
+def _kafka(settings: Settings) -> Kafka:
+    from kafka_s3.kafka import KafkaBroker, KafkaSource
+
+    return Kafka(KafkaBroker(settings), KafkaSource(settings.kafka))
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[Progress], None]]:
+    """A bar on stderr if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("log entries", total=None)
+
+        def tell(at: Progress) -> None:
+            bar.update(
+                task, total=at.entries_total, completed=at.entries, description=f"log entries, {at.objects:,} objects"
+            )
+
+        yield tell
+
+
+def _print(verified: Verified, *, against_kafka: bool) -> None:
+    for finding in verified.findings:
+        click.echo(f"WRONG {printable(finding.where)}")
+        click.echo(f"  expected: {printable(finding.expected)}")
+        click.echo(f"  found:    {printable(finding.found)}")
+        click.echo(f"  do:       {printable(finding.next)}")
+    if verified.findings_count > len(verified.findings):
+        click.echo(f"… and {verified.findings_count - len(verified.findings):,} more.")
+    for note in verified.notes:
+        click.echo(f"Note: {printable(note)}")
+    _print_orphans(verified)
+    compared = f", {count(verified.ranges_compared, 'range')} compared with Kafka" if against_kafka else ""
+    click.echo(
+        f"{count(verified.entries, 'log entry', 'log entries')}, {count(verified.objects, 'object')}, "
+        f"{count(verified.records, 'record')}, {count(verified.bytes, 'byte')}{compared}: "
+        + (f"{count(verified.findings_count, 'thing')} wrong." if verified.findings_count else "all as it should be.")
+    )
+
+
+def _print_orphans(verified: Verified) -> None:
+    orphans = verified.orphans
+    if not orphans:
+        return
+    size = sum(orphan.size for orphan in orphans)
+    many = count(len(orphans), "orphan")
+    click.echo(f"{many} ({count(size, 'byte')}): no log entry lists them, no reader needs them.")
+    for orphan in orphans[:_ORPHANS_SHOWN]:
+        why = "below the position" if orphan.deletable else "a run at work may still commit it"
+        click.echo(f"  {printable(orphan.key)} ({why})")
+    if len(orphans) > _ORPHANS_SHOWN:
+        click.echo(f"  … and {len(orphans) - _ORPHANS_SHOWN:,} more; --json lists all.")

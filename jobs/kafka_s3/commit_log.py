@@ -1,0 +1,292 @@
+"""Plans and log entries: what they say, how they are written, and when one is not to be believed.
+
+Both are JSON in an envelope `{"sha256": <of the bytes of the body>, "body": {...}}`, so a truncated or edited file
+shows. Nothing from the bucket is trusted: types, format version and checksum are checked before anything is used.
+Entries form a chain: each names the sha256 of the file before it.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from kafka_s3.errors import LogDamaged
+from kafka_s3.ranges import OffsetRange, TopicPartition
+
+FORMAT_VERSION: Final = 1
+#: Raised whenever the same plan may become other bytes: a new release that cannot finish an old one's plan says so.
+BYTES_VERSION: Final = 1
+
+
+class Kind(enum.StrEnum):
+    """What an entry does. `checkpoint` moves no data: it writes down positions, at the first sight of a topic."""
+
+    COMMIT = "commit"
+    VOID = "void"
+    CHECKPOINT = "checkpoint"
+    ADOPT = "adopt"
+    REWIND = "rewind"
+    REPLACE = "replace"
+
+
+class TopicState(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic as the log knows it: which one it is, and the position of every partition ever seen."""
+
+    topic_id: str
+    generation: int = 0
+    owned: bool = False  # the owner object names this connector
+    positions: dict[int, int] = {}
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """The logical time of a batch, `[start_ms, end_ms)`, milliseconds since the epoch."""
+
+    start_ms: int
+    end_ms: int
+
+
+class PlannedRange(msgspec.Struct, frozen=True):
+    """One Spark task's work; `interval` is set where it is not the plan's own (a range planned again)."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    interval: Interval | None = None
+
+    @property
+    def tp(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def offsets(self) -> OffsetRange:
+        return OffsetRange(self.tp, self.start, self.end)
+
+
+class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """The run that a plan belongs to, with the end offsets that the whole run goes up to."""
+
+    run_id: str
+    interval: Interval | None
+    ends: dict[str, dict[int, int]]
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """The offset ranges that one commit will cover, and everything that shapes their bytes."""
+
+    format_version: int = FORMAT_VERSION
+    seq: int
+    connector: str
+    previous_sha256: str
+    engine: str
+    bytes_version: int = BYTES_VERSION
+    cluster_id: str
+    isolation_level: str
+    configuration_sha256: str
+    configuration: dict[str, str]
+    run: RunPlan
+    interval: Interval | None
+    topics: dict[str, TopicState]
+    ranges: tuple[PlannedRange, ...]
+    more: bool = False  # a limit left offsets of the same interval to the next plan
+    notes: tuple[str, ...] = ()
+
+    def check_follows(self, head: Entry) -> None:
+        """Raise `LogDamaged` unless the ranges of each partition begin at the position and leave no gap."""
+        position = {
+            TopicPartition(topic, p): at for topic, state in self.topics.items() for p, at in state.positions.items()
+        }
+        for planned in sorted(self.ranges, key=lambda planned: (planned.tp, planned.start)):
+            if position.get(planned.tp) != planned.start or planned.end <= planned.start:
+                raise LogDamaged(
+                    f"Plan {self.seq} has a range {planned.tp} [{planned.start}, {planned.end}) where "
+                    f"{position.get(planned.tp)} was the next offset."
+                )
+            position[planned.tp] = planned.end
+        for topic, state in head.topics.items():
+            planned_state = self.topics.get(topic)
+            if planned_state is None or state.positions.items() - planned_state.positions.items():
+                raise LogDamaged(f"Plan {self.seq} has other positions for topic {topic} than entry {head.seq}.")
+
+
+class ObjectEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One object of a commit."""
+
+    key: str
+    size: int
+    sha256: str
+    records: int
+    first_offset: int
+    last_offset: int
+    closed_by: str
+    schema_id: int | None = None
+
+
+class RangeEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one range: every offset of `[start, next_offset)` is in exactly one of the counts."""
+
+    topic: str
+    partition: int
+    start: int
+    next_offset: int
+    records: int
+    bytes: int
+    rejected: int
+    tombstones: int
+    skipped_offsets: int
+    leader_epoch: int | None
+    log_start: int
+    high_watermark: int
+    last_stable: int
+    interval: Interval | None = None
+    objects: tuple[ObjectEntry, ...] = ()
+
+    @property
+    def tp(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+    def check_accounting(self) -> None:
+        """Raise `LogDamaged` unless every offset is accounted for, and the objects hold what is counted."""
+        counted = self.records + self.rejected + self.tombstones + self.skipped_offsets
+        if counted != self.next_offset - self.start:
+            raise LogDamaged(
+                f"{self.tp} [{self.start}, {self.next_offset}): {self.next_offset - self.start} offsets, but "
+                f"{self.records} records in objects + {self.rejected} rejected + {self.tombstones} tombstones + "
+                f"{self.skipped_offsets} offsets without a record = {counted}."
+            )
+        in_objects = sum(entry.records for entry in self.objects)
+        if in_objects != self.records:
+            raise LogDamaged(f"{self.tp} [{self.start}, …): {in_objects} records in objects, {self.records} counted.")
+
+
+class FailedRange(msgspec.Struct, frozen=True, kw_only=True):
+    """A planned range, or the rest of one, that this commit does not hold, and why."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    reason: str
+    interval: Interval | None = None
+
+    @property
+    def tp(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+
+class RangeGap(msgspec.Struct, frozen=True, kw_only=True):
+    """Offsets `[start, end)` that were lost before they were exported, where the user allows that."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    reason: str
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of the log. The newest one alone is the state of the export."""
+
+    format_version: int = FORMAT_VERSION
+    kind: Kind
+    seq: int
+    connector: str
+    previous_sha256: str | None
+    cluster_id: str
+    engine: str
+    configuration_sha256: str
+    isolation_level: str
+    run_id: str
+    try_number: int
+    spark_application: str | None = None
+    plan_sha256: str | None = None
+    interval: Interval | None = None  # the logical time of what this entry itself commits
+    boundary_ms: int | None = None  # carried: up to here, schedule boundaries need no batch of their own any more
+    unfinished: Interval | None = None  # carried: limits left offsets of this interval to the next batch
+    topics: dict[str, TopicState]
+    ranges: tuple[RangeEntry, ...] = ()
+    failed: tuple[FailedRange, ...] = ()
+    gaps: tuple[RangeGap, ...] = ()
+    reason: str | None = None
+
+    def position(self, tp: TopicPartition) -> int | None:
+        """The next offset to export of a topic-partition, or `None` if it was never seen."""
+        topic = self.topics.get(tp.topic)
+        return None if topic is None else topic.positions.get(tp.partition)
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
+    """Who may write the data keys of a topic."""
+
+    format_version: int = FORMAT_VERSION
+    connector: str
+    log: str
+
+
+Document = TypeVar("Document", Plan, Entry, Owner)
+
+
+class _Envelope(msgspec.Struct, frozen=True):
+    sha256: str
+    body: msgspec.Raw
+
+
+class _Version(msgspec.Struct, frozen=True):
+    format_version: int
+
+
+def encode(document: Plan | Entry | Owner) -> bytes:
+    """The bytes of a plan, an entry or an owner; the same document always makes the same bytes."""
+    body = msgspec.json.encode(msgspec.to_builtins(document, str_keys=True), order="deterministic")
+    return msgspec.json.encode(_Envelope(sha256_of(body), msgspec.Raw(body)))
+
+
+def decode(kind: type[Document], key: str, data: bytes) -> Document:
+    """The document in `data`; `LogDamaged` names the key if it is not what it should be."""
+    what = {Plan: "plan", Entry: "log entry", Owner: "owner"}[kind]
+    way_out = "Nothing was written. Restore it from the bucket's versions or a backup; it is never edited by hand."
+    try:
+        envelope = msgspec.json.decode(data, type=_Envelope)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise LogDamaged(
+            f"The {what} {key} is truncated or no JSON ({len(data)} bytes): {error}.", next=way_out
+        ) from None
+    body = bytes(envelope.body)
+    if sha256_of(body) != envelope.sha256:
+        raise LogDamaged(f"The {what} {key} was edited: its checksum does not match its content.", next=way_out)
+    try:
+        version = msgspec.json.decode(body, type=_Version).format_version
+        if version > FORMAT_VERSION:
+            raise LogDamaged(
+                f"The {what} {key} has format version {version}, this exporter knows up to {FORMAT_VERSION}.",
+                next="A newer exporter wrote it: upgrade this one.",
+            )
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise LogDamaged(f"The {what} {key} is not a {what}: {error}.", next=way_out) from None
+
+
+def sha256_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def moved(topics: Mapping[str, TopicState], positions: Mapping[TopicPartition, int]) -> dict[str, TopicState]:
+    """The topics with some positions replaced; a position never goes back here."""
+    new = dict(topics)
+    for tp, offset in positions.items():
+        state = new[tp.topic]
+        before = state.positions.get(tp.partition, 0)
+        assert offset >= before, f"{tp}: the position would go back from {before} to {offset}"
+        new[tp.topic] = msgspec.structs.replace(state, positions={**state.positions, tp.partition: offset})
+    return new
+
+
+def to_builtins(document: Plan | Entry) -> dict[str, Any]:
+    """The document as plain values, for `--json` output and events."""
+    built = msgspec.to_builtins(document, str_keys=True)
+    assert isinstance(built, dict)
+    return built

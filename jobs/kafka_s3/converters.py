@@ -1,0 +1,225 @@
+"""From the bytes that Kafka delivers to the lines that an object holds, a batch at a time.
+
+A converter answers `Rows`: one line a record, and what could not become one. The hot path is a batch in which every
+value is fine: it is checked as a whole, and only when that fails is each value looked at by itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+import msgspec
+
+from kafka_s3.settings.model import Converter, Format, FormatSettings
+
+# Python refuses to make an int of more digits (sys.set_int_max_str_digits); Jackson stops at 1,000.
+_INT_DIGITS_MAX = 4300
+_LONG_NUMBER = re.compile(rb"\d{%d,}" % (_INT_DIGITS_MAX + 1))
+# Both parsers recurse, and give up where the stack of their caller happens to end: a limit of ours below that, so
+# that a record's fate does not depend on who reads it. Jackson's is 1,000.
+_NESTING_MAX = 800
+_STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
+_STRINGS = re.compile(_STRING, re.DOTALL)
+_BRACKETS = re.compile(rb"[\[\]{}]")
+_WHITE_SPACE = re.compile(rb"(%b)|[ \t\r\n]+" % _STRING, re.DOTALL)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """The record has no value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unwritable:
+    """The record's value cannot be written, and why."""
+
+    reason: str
+
+
+Excluded = Tombstone | Unwritable
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A batch, converted.
+
+    `lines[i]` is record i without a separator; where `i in excluded` it means nothing.
+    `joined` is every line with `separator` between them, where that was made anyway.
+    """
+
+    lines: Sequence[bytes]
+    excluded: Mapping[int, Excluded] = field(default_factory=dict)
+    joined: bytes | None = None
+
+    def join(self, start: int, stop: int, separator: bytes) -> bytes:
+        """The lines `[start, stop)`, each followed by the separator."""
+        if self.joined is not None and start == 0 and stop == len(self.lines):
+            return self.joined + separator
+        return separator.join(self.lines[start:stop]) + separator
+
+
+Convert = Callable[[Sequence[bytes | None]], Rows]
+
+
+def converter_for(settings: FormatSettings) -> Convert:
+    """How a batch of values becomes lines under this converter and this format."""
+    match settings.format:
+        case Format.BYTE_ARRAY:
+            return take_bytes
+        case Format.JSON:
+            match settings.value_converter:
+                case Converter.JSON:
+                    return JsonLines()
+                case Converter.STRING:
+                    return strings_to_json
+                case Converter.BYTE_ARRAY:
+                    return bytes_to_json
+                case _ as never_converter:
+                    assert_never(never_converter)
+        case _ as never_format:
+            assert_never(never_format)
+
+
+def take_bytes(values: Sequence[bytes | None]) -> Rows:
+    """Each value as it is (ByteArrayConverter into ByteArrayFormat)."""
+    if None in values:
+        return _each(values, lambda value: value)
+    return Rows(values)  # type: ignore[arg-type]  # no None is left
+
+
+def bytes_to_json(values: Sequence[bytes | None]) -> Rows:
+    """Each value as a JSON string in base64, as Jackson writes bytes (ByteArrayConverter into JsonFormat)."""
+    return _each(values, lambda value: b'"%b"' % base64.b64encode(value))
+
+
+def strings_to_json(values: Sequence[bytes | None]) -> Rows:
+    """Each value as a JSON string (StringConverter into JsonFormat).
+
+    Bytes that are no UTF-8 become U+FFFD, as Java's own decoder has it.
+    """
+    encode = msgspec.json.encode
+    return _each(values, lambda value: encode(_java_string(value)))
+
+
+def _java_string(value: bytes) -> str:
+    """`new String(value, UTF_8)`: Python's replacement, but one U+FFFD for the bytes of a surrogate, not three."""
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return _SURROGATE.sub("\ufffd".encode(), value).decode("utf-8", "replace")
+
+
+class JsonLines:
+    """JSON values, checked, one a line (JsonConverter with schemas.enable=false into JsonFormat).
+
+    A value that is valid and stands on one line goes out as it came: numbers, key order, spaces and duplicate keys
+    are its producer's. One with a line break is written again without white space, otherwise the same. What is not
+    JSON is `Unwritable`, NaN and Infinity included (Jackson refuses them too), and a value that is just `null` is a
+    tombstone (Connect's JsonConverter makes the same null of both).
+    """
+
+    def __init__(self) -> None:
+        self._decode = msgspec.json.Decoder(msgspec.Raw).decode
+
+    def __call__(self, values: Sequence[bytes | None]) -> Rows:
+        try:
+            # Runs at C speed: decoding to Raw checks the grammar and makes no objects. None raises TypeError.
+            deque(map(self._decode, values), maxlen=0)  # type: ignore[arg-type]
+            joined = b"\n".join(values)  # type: ignore[arg-type]
+        except (msgspec.DecodeError, TypeError, RecursionError):
+            return _each(values, self._line)
+        if (
+            joined.count(b"\n") != len(values) - 1
+            or b"\r" in joined
+            or (b"null" in joined and b"null" in map(bytes.strip, values))  # type: ignore[arg-type]
+            or not _is_utf8(joined)
+            or (longest := len(max(values, key=len))) > _INT_DIGITS_MAX  # type: ignore[arg-type]
+            or (longest >= 2 * _NESTING_MAX and any(map(_may_be_deep, values)))  # type: ignore[arg-type]
+        ):
+            return _each(values, self._line)
+        return Rows(values, joined=joined)  # type: ignore[arg-type]
+
+    def _line(self, value: bytes) -> bytes | Excluded:
+        if _may_be_deep(value) and _nesting(value) > _NESTING_MAX:
+            return Unwritable(f"not JSON: nested too deeply (more than {_NESTING_MAX} levels)")
+        problem = None
+        try:
+            self._decode(value)
+        except (msgspec.DecodeError, RecursionError) as error:
+            problem = error
+        if problem is not None or not _is_utf8(value) or _LONG_NUMBER.search(value):
+            return _line_by_json_loads(value)
+        if value.strip() == b"null":
+            return Tombstone()
+        if b"\n" in value or b"\r" in value:
+            return msgspec.json.format(value, indent=-1)
+        return value
+
+
+def _line_by_json_loads(value: bytes) -> bytes | Excluded:
+    """The last word on a value that the fast check refused: the standard library's.
+
+    It takes what the fast check does not (lone surrogates as escapes, a byte order mark) and says what is wrong.
+    """
+    try:
+        text = value.removeprefix(_BYTE_ORDER_MARK).decode("utf-8")
+        parsed = json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        return Unwritable("not JSON: nested too deeply")
+    except UnicodeDecodeError as error:
+        return Unwritable(f"not JSON: not UTF-8 at byte {error.start}")
+    except ValueError as error:
+        return Unwritable(f"not JSON: {error}" if value.strip() else "not JSON: the value is empty")
+    if parsed is None:
+        return Tombstone()
+    line = value.removeprefix(_BYTE_ORDER_MARK)
+    # Not json.dumps: it would lose duplicate keys, and make an Infinity of 1e999.
+    return _WHITE_SPACE.sub(rb"\1", line) if b"\n" in line or b"\r" in line else line
+
+
+def _may_be_deep(value: bytes) -> bool:
+    return value.count(b"[") + value.count(b"{") > _NESTING_MAX
+
+
+def _nesting(value: bytes) -> int:
+    """How deep the brackets go, those in strings left out."""
+    depth = deepest = 0
+    for bracket in _BRACKETS.findall(_STRINGS.sub(b"", value)):
+        depth += 1 if bracket in b"[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _each(values: Sequence[bytes | None], line: Callable[[bytes], bytes | Excluded]) -> Rows:
+    lines: list[bytes] = []
+    excluded: dict[int, Excluded] = {}
+    for index, value in enumerate(values):
+        made = Tombstone() if value is None else line(value)
+        if isinstance(made, bytes):
+            lines.append(made)
+        else:
+            excluded[index] = made
+            lines.append(b"")
+    return Rows(lines, excluded)

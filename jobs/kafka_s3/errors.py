@@ -1,0 +1,131 @@
+"""Every error that the engine raises on purpose.
+
+* ExporterError              what, with which values, and what to do next
+  - ConfigurationError       the configuration is wrong: every problem at once        exit 78
+    - StoreRefused           bucket, credentials or store cannot be used as they are  exit 78
+    - TopicMissing           a configured topic does not exist                        exit 78
+  - DataError                a retry would meet the same data                         exit 65
+    - BadRecord              one record that may not be skipped
+    - DataLoss               offsets that are gone, or a topic that is another one
+    - LogDamaged             a plan or log entry is not what it should be
+    - LogMissing             something of this connector is there, its log is not
+  - TemporaryError           a later try may pass                                     exit 75
+    - Fenced                 another run closed the plan first
+    - StoreUnavailable       S3 did not answer, or asked for time
+    - KafkaUnavailable       no broker answered, or a partition has no leader
+
+Exit statuses are those of sysexits.h. Anything that is not an ExporterError is a bug or an accident of the
+machine and leaves the process with status 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+EXIT_DONE = 0
+EXIT_DATA = 65
+EXIT_TEMPORARY = 75
+EXIT_CONFIGURATION = 78
+
+
+class ExporterError(Exception):
+    """An error with a message for people: `what` happened with which values, and what to do `next`."""
+
+    exit_status = 1
+
+    def __init__(self, what: str, *, next: str = "") -> None:
+        super().__init__(what, next)
+        self.what = what
+        self.next = next
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.next}".strip()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Errors cross process borders (Spark tasks): pickle must rebuild keyword arguments too.
+        return (_rebuild, (type(self), self.what, self.next, self.__dict__))
+
+
+def _rebuild(kind: type[ExporterError], what: str, next: str, state: dict[str, object]) -> ExporterError:
+    error = kind.__new__(kind)
+    Exception.__init__(error, what, next)
+    error.__dict__.update(state)
+    return error
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a configuration: the property, its value (`None`: not set) and what is allowed."""
+
+    name: str
+    value: str | None
+    message: str
+
+    def __str__(self) -> str:
+        shown = "" if self.value is None else f"={self.value}"
+        return f"{self.name}{shown}: {self.message}"
+
+
+class ConfigurationError(ExporterError):
+    """The configuration is wrong; `problems` holds everything found, not just the first."""
+
+    exit_status = EXIT_CONFIGURATION
+
+    def __init__(self, what: str, *, problems: Sequence[Problem] = (), next: str = "") -> None:
+        super().__init__(what, next=next)
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        lines = [self.what, *(f"  {problem}" for problem in self.problems)]
+        if self.next:
+            lines.append(self.next)
+        return "\n".join(lines)
+
+
+class StoreRefused(ConfigurationError):
+    """The bucket, the credentials or the store itself cannot be used: a retry would be refused again."""
+
+
+class TopicMissing(ConfigurationError):
+    """A configured topic does not exist on the broker."""
+
+
+class DataError(ExporterError):
+    """The data stands in the way: a retry would meet it again."""
+
+    exit_status = EXIT_DATA
+
+
+class BadRecord(DataError):
+    """One record cannot be written and the configuration tolerates none."""
+
+
+class DataLoss(DataError):
+    """Offsets are gone before they were exported, or a topic is not the one it was."""
+
+
+class LogDamaged(DataError):
+    """A plan or a log entry is truncated, edited, or written by a newer version."""
+
+
+class LogMissing(DataError):
+    """Objects, a plan or an owner of this connector are there, but its log is not."""
+
+
+class TemporaryError(ExporterError):
+    """A later try may pass."""
+
+    exit_status = EXIT_TEMPORARY
+
+
+class Fenced(TemporaryError):
+    """Another run closed the plan first: stop, touch nothing."""
+
+
+class StoreUnavailable(TemporaryError):
+    """S3 did not answer, answered with 5xx, or asked for time."""
+
+
+class KafkaUnavailable(TemporaryError):
+    """No broker answered, or a partition made no progress."""

@@ -1,0 +1,99 @@
+"""What is done once: is the store good enough, are these topics ours, and where does the export of each begin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafka_s3.commit_log import Owner, TopicState, decode, encode
+from kafka_s3.errors import ConfigurationError, LogMissing, StoreRefused
+from kafka_s3.export.log import Log
+from kafka_s3.ports import ObjectStore, Put
+from kafka_s3.settings.model import Settings
+
+_NO_FIRST_RUN = (
+    "A first run would export the topic a second time. Restore the log from the bucket's versions, set"
+    " export.log.dir if it was moved, or give the connector a topics.dir of its own."
+)
+
+
+def check_no_traces(log: Log, settings: Settings, topics: Mapping[str, TopicState]) -> None:
+    """Raise `LogMissing` if the log is empty although something of this connector is already in the bucket."""
+    for info in log.store.list(log.layout.plan_prefix, limit=1):
+        raise LogMissing(
+            f"Connector {settings.name} has a plan ({info.key}) and no log entry under {log.layout.log_prefix}.",
+            next=_NO_FIRST_RUN,
+        )
+    for topic in sorted(topics):
+        owner = _owner(log, settings, topic)
+        if owner is not None:
+            _refuse_other_owner(log, settings, topic, owner)
+            raise LogMissing(
+                f"Connector {settings.name} owns topic {topic} and has no log entry under {log.layout.log_prefix}.",
+                next=_NO_FIRST_RUN,
+            )
+
+
+def check_no_data(log: Log, settings: Settings, topic: str) -> None:
+    """Raise if a topic seen for the first time belongs to another connector, or has objects already."""
+    owner = _owner(log, settings, topic)
+    if owner is not None:
+        _refuse_other_owner(log, settings, topic, owner)
+    prefix = settings.layout.topic_prefix(topic)
+    for info in log.store.list(prefix, limit=1):
+        raise LogMissing(
+            f"Topic {topic} has objects under {prefix} ({info.key}) that no log of connector {settings.name} lists.",
+            next=_NO_FIRST_RUN,
+        )
+
+
+def claim(log: Log, settings: Settings, topic: str) -> None:
+    """Write the owner object of a topic, or raise if its data keys belong to another connector."""
+    key = log.layout.owner_key(settings.layout.topics_dir, topic)
+    log.store.put_if_absent(key, encode(_ours(log, settings)))
+    owner = _owner(log, settings, topic)
+    if owner is None:
+        raise StoreRefused(f"{key} was written and cannot be read back.", next="The store loses writes: use another.")
+    _refuse_other_owner(log, settings, topic, owner)
+
+
+def probe(store: ObjectStore, key: str, body: bytes) -> None:
+    """Raise `StoreRefused` unless the store keeps the promises that exactly-once rests on.
+
+    `key` holds `body` already, and nothing here changes it on a store that behaves: it is put again, listed, and
+    completed once more as a multipart upload.
+    """
+    if store.put_if_absent(key, body) is Put.CREATED:
+        _refuse_store("it took a PUT with If-None-Match: * although the object exists")
+    if not any(info.key == key for info in store.list(key, limit=1)):
+        _refuse_store(f"a LIST right after the PUT of {key} does not show it")
+    upload = store.start_multipart(key)
+    upload.put_part(body)
+    if upload.complete_if_absent() is Put.CREATED:
+        _refuse_store("it completed a multipart upload with If-None-Match: * although the object exists")
+    upload.abort()
+
+
+def _refuse_store(why: str) -> None:
+    raise StoreRefused(
+        f"This store cannot be used: {why}. Two runs could overwrite each other's objects.",
+        next="Use a store with conditional writes (Amazon S3, versitygw 1.8 or newer, MinIO, Cloudflare R2, …).",
+    )
+
+
+def _ours(log: Log, settings: Settings) -> Owner:
+    return Owner(connector=settings.name, log=log.layout.log_prefix)
+
+
+def _owner(log: Log, settings: Settings, topic: str) -> Owner | None:
+    key = log.layout.owner_key(settings.layout.topics_dir, topic)
+    data = log.store.get(key)
+    return None if data is None else decode(Owner, key, data)
+
+
+def _refuse_other_owner(log: Log, settings: Settings, topic: str, owner: Owner) -> None:
+    if owner != _ours(log, settings):
+        raise ConfigurationError(
+            f"Topic {topic} under {settings.layout.topic_prefix(topic)} belongs to connector {owner.connector} "
+            f"(log {owner.log}), not to {settings.name} (log {log.layout.log_prefix}).",
+            next="Two connectors may not write the same keys: give one of them another topics.dir.",
+        )

@@ -1,0 +1,86 @@
+"""What the next run would do. Reads only: the bucket stays as it is, also at the first sight of a topic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafka_s3.commit_log import Kind, Plan, encode, sha256_of
+from kafka_s3.export import first_use
+from kafka_s3.export.log import Committed
+from kafka_s3.export.planner import World, next_plan, observe
+from kafka_s3.export.run import Exporter, new_entry, why_not_finished
+from kafka_s3.planning import LeftOut, RunRequest
+from kafka_s3.ports import Broker
+from kafka_s3.settings.model import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """A plan whose driver died, or is at work: the next run finishes it first."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Void:
+    """A plan whose driver died and which nobody can finish as planned: the next run voids it and plans anew."""
+
+    plan: Plan
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Make:
+    """A new plan."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """Nothing is new."""
+
+
+Step = Finish | Void | Make | Nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What comes next, which topics a run would see for the first time, and what it would leave out."""
+
+    step: Step
+    first_seen: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def forecast(exporter: Exporter, request: RunRequest) -> Forecast:
+    """The next plan as a run would make it now, or the open one. Raises what would stop the run."""
+    settings, log = exporter.settings, exporter.log
+    head = log.newest()
+    world = observe(settings, exporter.broker, head)
+    if head is None:
+        first_use.check_no_traces(log, settings, world.topics)
+    for topic in sorted(world.first_seen):
+        first_use.check_no_data(log, settings, topic)
+    step = _step(exporter, head, world, request)
+    return Forecast(step, tuple(sorted(world.first_seen)), world.left_out)
+
+
+def _step(exporter: Exporter, head: Committed | None, world: World, request: RunRequest) -> Step:
+    settings = exporter.settings
+    opened = None if head is None else exporter.log.open_plan(head)
+    if opened is not None:
+        reason = why_not_finished(opened.plan, settings)
+        return Finish(opened.plan) if reason is None else Void(opened.plan, reason)
+    return _make(settings, exporter.broker, world, head or _first_entry(settings, world, request), request)
+
+
+def _make(settings: Settings, broker: Broker, world: World, head: Committed, request: RunRequest) -> Step:
+    plan = next_plan(settings, broker, world, head, request)
+    return Nothing() if plan is None else Make(plan)
+
+
+def _first_entry(settings: Settings, world: World, request: RunRequest) -> Committed:
+    """The entry that a first run writes before it plans, in memory only."""
+    entry = new_entry(settings, request, world.cluster_id, None, kind=Kind.CHECKPOINT, topics=dict(world.topics))
+    return Committed(entry, sha256_of(encode(entry)))

@@ -1,0 +1,121 @@
+"""Where an export stands: what the newest entry says, beside what Kafka says now. Reads only."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kafka_s3.commit_log import Entry, FailedRange, Plan, RangeGap
+from kafka_s3.errors import ExporterError
+from kafka_s3.export.log import Log
+from kafka_s3.export.planner import World, observe
+from kafka_s3.planning import LeftOut
+from kafka_s3.ports import Broker, PartitionOffsets
+from kafka_s3.ranges import TopicPartition
+from kafka_s3.settings.model import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """One topic-partition. `offsets` is `None` where Kafka did not answer for it.
+
+    `skipped` are the offsets without a visible record in the entries that were read.
+    """
+
+    tp: TopicPartition
+    position: int
+    generation: int
+    offsets: PartitionOffsets | None
+    skipped: int
+
+    @property
+    def lag(self) -> int | None:
+        """Offsets that could be read and are not exported."""
+        return None if self.offsets is None else max(0, self.offsets.last_stable - self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What was found. `entries` are the newest ones, newest first; `kafka_error` is why Kafka's part is missing."""
+
+    name: str
+    entries: tuple[Entry, ...]
+    open_plan: Plan | None
+    partitions: tuple[PartitionStatus, ...]
+    first_seen: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
+    kafka_error: str | None
+
+    @property
+    def failed(self) -> tuple[FailedRange, ...]:
+        """Ranges that the newest entry names as failed: they are planned again."""
+        return self.entries[0].failed if self.entries else ()
+
+    @property
+    def gaps(self) -> tuple[tuple[int, RangeGap], ...]:
+        """Lost offsets, by the entry that says so."""
+        return tuple((entry.seq, gap) for entry in self.entries for gap in entry.gaps)
+
+    @property
+    def is_well(self) -> bool:
+        return not (self.failed or self.left_out or self.kafka_error)
+
+
+def look(settings: Settings, log: Log, open_broker: Callable[[], Broker], *, entries_max: int) -> Status:
+    """The status of one connector. A broker that does not answer leaves its part out; the store's errors are raised."""
+    assert entries_max > 0
+    committed = list(itertools.islice(log.entries(), entries_max))
+    head = committed[0] if committed else None
+    planned = log.open_plan(head) if head is not None else None
+    entries = tuple(each.entry for each in committed)
+    world: World | None = None
+    kafka_error = None
+    try:
+        world = observe(settings, open_broker(), head)
+    except ExporterError as error:
+        kafka_error = str(error)
+    return Status(
+        name=settings.name,
+        entries=entries,
+        open_plan=planned.plan if planned is not None else None,
+        partitions=_partitions(entries, world),
+        first_seen=tuple(sorted(world.first_seen)) if world is not None else (),
+        left_out=world.left_out if world is not None else (),
+        kafka_error=kafka_error,
+    )
+
+
+def _partitions(entries: tuple[Entry, ...], world: World | None) -> tuple[PartitionStatus, ...]:
+    topics = world.topics if world is not None else entries[0].topics if entries else {}
+    skipped: Counter[TopicPartition] = Counter()
+    for entry in entries:
+        for done in entry.ranges:
+            skipped[done.tp] += done.skipped_offsets
+    rows = []
+    for name, state in sorted(topics.items()):
+        for partition, position in sorted(state.positions.items()):
+            tp = TopicPartition(name, partition)
+            offsets = world.offsets.get(tp) if world is not None else None
+            rows.append(PartitionStatus(tp, position, state.generation, offsets, skipped[tp]))
+    return tuple(rows)
+
+
+def summary(status: Status) -> str:
+    """One sentence for somebody who was just woken up."""
+    if status.kafka_error is not None:
+        known = f"; what the log says is below, up to entry {status.entries[0].seq}" if status.entries else ""
+        return f"Kafka could not be asked{known}."
+    stuck = sorted({left.tp for left in status.left_out} | {failed.tp for failed in status.failed})
+    if stuck:
+        names = ", ".join(map(str, stuck[:5])) + (", …" if len(stuck) > 5 else "")
+        return f"{len(stuck)} of {len(status.partitions)} partitions need somebody: {names}; the others are exported."
+    lag = sum(partition.lag or 0 for partition in status.partitions)
+    behind = f"{lag:,} offsets wait for the next run" if lag else "everything that can be read is exported"
+    if not status.entries:
+        return f"Nothing has been exported yet; {behind}."
+    if status.open_plan is not None:
+        at_work = f"plan {status.open_plan.seq} of run {status.open_plan.run.run_id} is open"
+        return f"No problem: {at_work} (a run is at work, or the next one finishes it); {behind}."
+    return f"All is well: {behind}; the newest entry is {status.entries[0].seq} of run {status.entries[0].run_id}."

@@ -1,0 +1,216 @@
+"""Are objects what the log says, and what Kafka holds? One object, and one range, at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from kafka_s3.commit_log import ObjectEntry, RangeEntry
+from kafka_s3.errors import DataLoss, StoreRefused
+from kafka_s3.export.findings import Finding
+from kafka_s3.naming import DataName, KeyLayout, format_data_key, parse_data_key
+from kafka_s3.ports import ObjectStore, RecordSource
+from kafka_s3.ranges import OffsetRange
+from kafka_s3.settings.model import Compression, Format, Gzip, Settings
+from kafka_s3.writer import RangeWriter, Written, WrittenObject
+
+_GZIP_WINDOW: Final = 31
+_INFLATE_MAX: Final = 1024 * 1024
+RECOVER: Final = (
+    "Restore the object from the bucket's versions; its records can be read from Kafka while retention keeps them."
+)
+
+
+class _Content:
+    """The uncompressed bytes of an object, hashed and their line feeds counted. Memory: a piece of 1 MiB."""
+
+    def __init__(self, compression: Compression) -> None:
+        self._inflate = zlib.decompressobj(_GZIP_WINDOW) if isinstance(compression, Gzip) else None
+        self._digest = hashlib.sha256()
+        self.line_feeds = 0
+
+    def feed(self, data: bytes) -> None:
+        """Raises `zlib.error` for what is not compressed as it should be."""
+        if self._inflate is None:
+            self._take(data)
+            return
+        while data:
+            self._take(self._inflate.decompress(data, _INFLATE_MAX))
+            data = self._inflate.unconsumed_tail
+
+    def _take(self, plain: bytes) -> None:
+        self._digest.update(plain)
+        self.line_feeds += plain.count(b"\n")
+
+    def sha256(self) -> str:
+        if self._inflate is not None:
+            self._take(self._inflate.flush())
+            if not self._inflate.eof or self._inflate.unused_data:
+                raise zlib.error("the stream does not end where the object does")
+        return self._digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadObject:
+    """An object that was read: what is wrong with it, and the hash of its uncompressed content if that is known."""
+
+    finding: Finding | None
+    content_sha256: str | None = None
+
+
+def read_object(store: ObjectStore, made: ObjectEntry, settings: Settings | None) -> ReadObject:
+    """Compare an object's size, hash and number of records with its entry. `settings`: those it was made under."""
+    info = store.head(made.key)
+    if info is None:
+        return _wrong(made, f"{made.size} bytes", "no object")
+    if info.size != made.size:
+        return _wrong(made, f"{made.size} bytes", f"{info.size} bytes")
+    digest = hashlib.sha256()
+    content = _Content(settings.format.compression) if settings is not None else None
+    unreadable = None
+    try:
+        for chunk in store.read(made.key):
+            digest.update(chunk)
+            if content is not None and unreadable is None:
+                try:
+                    content.feed(chunk)
+                except zlib.error as error:
+                    unreadable = str(error)
+    except StoreRefused as error:  # deleted between the two requests
+        return _wrong(made, f"{made.size} bytes", error.what.rstrip("."))
+    if digest.hexdigest() != made.sha256:
+        return _wrong(made, f"sha256 {made.sha256}", digest.hexdigest())
+    if content is None or settings is None:
+        return ReadObject(None)
+    try:
+        sha256 = content.sha256() if unreadable is None else None
+    except zlib.error as error:
+        sha256, unreadable = None, str(error)
+    if sha256 is None:
+        return _wrong(made, "a whole gzip stream", f"one that cannot be read: {unreadable}")
+    if _one_line_each(settings) and content.line_feeds != made.records:
+        return _wrong(made, f"{made.records} records", f"{content.line_feeds} lines")
+    return ReadObject(None, sha256)
+
+
+def _one_line_each(settings: Settings) -> bool:
+    """Whether line feeds count records: bytes may hold the separator themselves, JSON is always on one line."""
+    return settings.format.format is Format.JSON
+
+
+def _wrong(made: ObjectEntry, expected: str, found: str) -> ReadObject:
+    return ReadObject(Finding(made.key, expected, found, RECOVER))
+
+
+@dataclass(frozen=True, slots=True)
+class NotCheckable:
+    """A range that Kafka cannot prove or disprove any more, and why."""
+
+    reason: str
+
+
+@dataclass(slots=True)
+class _HashingUpload:
+    """A `writer.Upload` that keeps nothing but hashes."""
+
+    layout: KeyLayout
+    name: DataName
+    content: _Content
+    contents: dict[str, str]
+
+    def part(self, body: bytes) -> None:
+        self.content.feed(body)
+
+    def close(self, last: bytes, *, size: int, sha256: str) -> str:  # noqa: ARG002  # the port's signature
+        self.content.feed(last)
+        key = format_data_key(self.layout, self.name)
+        self.contents[key] = self.content.sha256()
+        return key
+
+    def abort(self) -> None:
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Writes committed ranges a second time, from Kafka into nothing, and compares."""
+
+    source: RecordSource
+    settings: Settings  # those that the range was made under
+    generation: int
+    contents: Mapping[str, str] = field(default_factory=dict)  # of the objects in the store, uncompressed, by key
+
+    def compare(self, done: RangeEntry) -> list[Finding] | NotCheckable:
+        """What Kafka and the log disagree on. Raises `KafkaUnavailable`."""
+        offsets = OffsetRange(done.tp, done.start, done.next_offset)
+        written_contents: dict[str, str] = {}
+
+        def open_upload(name: DataName) -> _HashingUpload:
+            content = _Content(self.settings.format.compression)
+            return _HashingUpload(self.settings.layout, name, content, written_contents)
+
+        writer = RangeWriter(self.settings, self.generation, open_upload)
+        seen = 0
+        try:
+            with contextlib.closing(self.source.open(offsets)) as reader:
+                for batch in reader:
+                    seen += len(batch)
+                    if not writer.write(batch):
+                        break
+                written = writer.finish()
+        except DataLoss as error:
+            return NotCheckable(f"{offsets}: {error.what}")
+        if written.stopped_at is not None:
+            wrong = f"a record that is refused: {written.stopped_at}"
+            return [Finding(str(offsets), "records that can be written", wrong, _ASK)]
+        return [*self._counts(offsets, done, written, seen), *self._objects(done, written, written_contents)]
+
+    def _counts(self, offsets: OffsetRange, done: RangeEntry, written: Written, seen: int) -> list[Finding]:
+        logged = (done.records, done.rejected, done.tombstones, done.skipped_offsets)
+        found = (written.records, len(written.rejected), written.tombstones, offsets.size - seen)
+        if logged == found:
+            return []
+        words = "{} records, {} rejected, {} tombstones and {} offsets without a record"
+        return [Finding(str(offsets), words.format(*logged), f"in Kafka {words.format(*found)}", _ASK)]
+
+    def _objects(self, done: RangeEntry, written: Written, contents: Mapping[str, str]) -> list[Finding]:
+        again = {made.key: made for made in written.objects}
+        findings = []
+        for made in done.objects:
+            twin = again.pop(self._plain_key(done, made.key), None)
+            if twin is None:
+                findings.append(Finding(made.key, "an object that Kafka's records make too", "none", _ASK))
+            elif (difference := self._difference(made, twin, contents)) is not None:
+                findings.append(Finding(made.key, *difference, _ASK))
+        findings += [Finding(key, "no such object", "records in Kafka that make it", _ASK) for key in again]
+        return findings
+
+    def _difference(
+        self, made: ObjectEntry, twin: WrittenObject, contents: Mapping[str, str]
+    ) -> tuple[str, str] | None:
+        """What the log says and what Kafka's records make, or `None` if they are the same."""
+        if (made.records, made.first_offset, made.last_offset) != (twin.records, twin.first_offset, twin.last_offset):
+            return (
+                f"{made.records} records from {made.first_offset} to {made.last_offset}",
+                f"in Kafka {twin.records} from {twin.first_offset} to {twin.last_offset}",
+            )
+        if made.sha256 == twin.sha256:
+            return None
+        # Another engine or CPU may compress differently: then the content counts. An object that could not be read
+        # has a finding of its own already.
+        stored = self.contents.get(made.key)
+        if stored is None or stored == contents[twin.key]:
+            return None
+        return f"content of sha256 {stored}", f"in Kafka {contents[twin.key]}"
+
+    def _plain_key(self, done: RangeEntry, key: str) -> str:
+        """The key without the suffix it got because its name was taken."""
+        name = parse_data_key(self.settings.layout, done.topic, key)
+        return key if name is None else format_data_key(self.settings.layout, replace(name, collision=0))
+
+
+_ASK: Final = "If the topic is compacted, Kafka has fewer records by now; else keep the bucket as it is and report it."

@@ -1,0 +1,138 @@
+"""Every key in the bucket: `format` and `parse` are inverse.
+
+Data keys are the Connect S3 sink's (reference: its TopicPartitionWriter's file names):
+`<topics.dir>/<topic>/<encoded partition>/<topic>+<kafka partition>+<start offset><suffixes><extension>`.
+The start offset is that of the first record in the object. Suffixes are ours and appear only when needed:
+`+g<n>` for generation n > 0, then `+<k>` when the name was taken by other bytes.
+
+The log lies under `<log dir>/<connector>/`. `<seq>` is inverted, so that the newest entry is the first key.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+SEQ_DIGITS = 19
+_SEQ_TOP = 10**SEQ_DIGITS - 1
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLayout:
+    """The parts of a data key that the configuration sets, the same for every object of a connector."""
+
+    topics_dir: str = "topics"
+    directory_delim: str = "/"
+    file_delim: str = "+"
+    offset_pad_width: int = 10
+
+    def topic_prefix(self, topic: str) -> str:
+        """The prefix that every data key of a topic begins with; a blank `topics.dir` is left out."""
+        return self.directory_delim.join(part for part in (self.topics_dir, topic) if part) + self.directory_delim
+
+
+@dataclass(frozen=True, slots=True)
+class DataName:
+    """What a data key says: which records of which topic-partition, from which offset on."""
+
+    topic: str
+    encoded_partition: str
+    partition: int
+    start_offset: int
+    extension: str
+    generation: int = 0
+    collision: int = 0
+
+    def next_free(self) -> DataName:
+        """The name to try when this one is taken by other bytes."""
+        return replace(self, collision=self.collision + 1)
+
+
+def format_data_key(layout: KeyLayout, name: DataName) -> str:
+    """
+    >>> format_data_key(KeyLayout(), DataName("orders", "partition=3", 3, 42, ".json.gz"))
+    'topics/orders/partition=3/orders+3+0000000042.json.gz'
+    """
+    f = layout.file_delim
+    file = f"{name.topic}{f}{name.partition}{f}{name.start_offset:0{layout.offset_pad_width or 1}d}"
+    if name.generation:
+        file += f"{f}g{name.generation}"
+    if name.collision:
+        file += f"{f}{name.collision}"
+    middle = f"{name.encoded_partition}{layout.directory_delim}" if name.encoded_partition else ""
+    return f"{layout.topic_prefix(name.topic)}{middle}{file}{name.extension}"
+
+
+def parse_data_key(layout: KeyLayout, topic: str, key: str) -> DataName | None:
+    """The name behind a key of `topic`, or `None` if it is no data key of this layout."""
+    prefix = layout.topic_prefix(topic)
+    if not key.startswith(prefix):
+        return None
+    d, f = re.escape(layout.directory_delim), re.escape(layout.file_delim)
+    # The extension starts at the first dot: Kafka's partition, offset and the suffixes hold none. A topic may hold
+    # the delimiter of directories ("-", say), so the key is not split at it.
+    shape = rf"(?:(.+){d})?{re.escape(topic)}{f}(\d+){f}(\d+)(?:{f}g([1-9]\d*))?(?:{f}([1-9]\d*))?(\..*)?"
+    match = re.fullmatch(shape, key[len(prefix) :], re.ASCII | re.DOTALL)
+    if match is None:
+        return None
+    encoded, partition, offset, generation, collision, extension = match.groups(default="")
+    name = DataName(topic, encoded, int(partition), int(offset), extension, int(generation or 0), int(collision or 0))
+    # Only what `format` would write is ours: this refuses other paddings and leading zeros.
+    return name if format_data_key(layout, name) == key else None
+
+
+@dataclass(frozen=True, slots=True)
+class LogLayout:
+    """Where the log of one connector lies: `<root>/<connector>/`."""
+
+    root: str
+    connector: str
+
+    @property
+    def plan_prefix(self) -> str:
+        return f"{self.root}/{self.connector}/plan/"
+
+    @property
+    def log_prefix(self) -> str:
+        return f"{self.root}/{self.connector}/log/"
+
+    @property
+    def announced_prefix(self) -> str:
+        return f"{self.root}/{self.connector}/announced/"
+
+    def plan_key(self, seq: int) -> str:
+        return f"{self.plan_prefix}{invert_seq(seq)}.json"
+
+    def log_key(self, seq: int) -> str:
+        """
+        >>> LogLayout("_kafka_s3", "orders").log_key(0)
+        '_kafka_s3/orders/log/9999999999999999999.json'
+        """
+        return f"{self.log_prefix}{invert_seq(seq)}.json"
+
+    def announced_key(self, seq: int) -> str:
+        return f"{self.announced_prefix}{invert_seq(seq)}"
+
+    def rejected_key(self, seq: int, topic: str, partition: int, start_offset: int) -> str:
+        """Dead letters of one range of one commit."""
+        return f"{self.root}/{self.connector}/rejected/{invert_seq(seq)}/{topic}+{partition}+{start_offset:010d}.jsonl"
+
+    def owner_key(self, topics_dir: str, topic: str) -> str:
+        """Who owns the data keys of a topic. It does not name the connector: that is what two of them contend for."""
+        return "/".join(part for part in (self.root, "owners", topics_dir, f"{topic}.json") if part)
+
+
+def invert_seq(seq: int) -> str:
+    """A sequence number as it stands in a key: later numbers sort first.
+
+    >>> invert_seq(0), invert_seq(10)
+    ('9999999999999999999', '9999999999999999989')
+    """
+    assert 0 <= seq <= _SEQ_TOP
+    return f"{_SEQ_TOP - seq:0{SEQ_DIGITS}d}"
+
+
+def parse_seq(key: str) -> int | None:
+    """The sequence number of a plan, log or announcement key, or `None` if it is none."""
+    match = re.search(rf"/(\d{{{SEQ_DIGITS}}})(?:\.json)?\Z", key, re.ASCII)
+    return _SEQ_TOP - int(match.group(1)) if match else None

@@ -1,0 +1,133 @@
+"""What the use cases need from the world. Each port has an adapter over one library, and one in memory.
+
+The contract suite (`tests/contract`) holds every implementation of a port to the same behaviour.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from kafka_s3.ranges import OffsetRange, TopicPartition
+from kafka_s3.records import RecordBatch
+
+
+class Put(enum.Enum):
+    """How a put-if-absent ended, as far as the store said. It never overwrites."""
+
+    CREATED = "created"
+    EXISTS = "exists"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectInfo:
+    """What a store says of an object without its bytes."""
+
+    key: str
+    size: int
+    metadata: Mapping[str, str] | None = None
+
+
+class ObjectStore(Protocol):
+    """One bucket. Every error is an `ExporterError`: `StoreUnavailable` after the retries, `StoreRefused` at once.
+
+    A put whose answer got lost may answer EXISTS to its own retry: callers compare the bytes, never the outcome
+    alone.
+    """
+
+    def put_if_absent(self, key: str, body: bytes, *, metadata: Mapping[str, str] | None = None) -> Put: ...
+    def get(self, key: str) -> bytes | None:
+        """The object's bytes, or `None` if there is no such object."""
+
+    def read(self, key: str) -> Iterator[bytes]:
+        """The object's bytes in chunks; `StoreRefused` if there is no such object."""
+
+    def head(self, key: str) -> ObjectInfo | None:
+        """Size and metadata, or `None` if there is no such object."""
+
+    def list(self, prefix: str, *, start_after: str = "", limit: int | None = None) -> Iterator[ObjectInfo]:
+        """Objects whose key begins with `prefix`, in key order, after `start_after`, at most `limit` (one request
+        if it is at most 1000)."""
+
+    def start_multipart(self, key: str) -> MultipartUpload: ...
+
+
+class MultipartUpload(Protocol):
+    """An object that is too large for one request. Either `complete_if_absent` or `abort` ends it."""
+
+    def put_part(self, body: bytes) -> None:
+        """The next part; every part but the last holds at least 5 MiB."""
+
+    def complete_if_absent(self) -> Put: ...
+    def abort(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TopicView:
+    """A topic as the broker describes it."""
+
+    name: str
+    topic_id: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionOffsets:
+    """Where a topic-partition begins and ends for a reader.
+
+    `log_start <= last_stable <= high_watermark`. `last_stable` is the LSO under read_committed, and equals the
+    high watermark under read_uncommitted.
+    """
+
+    log_start: int
+    last_stable: int
+    high_watermark: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOffset:
+    """The answer to "the first offset at or after time T": the offset and the timestamp found there."""
+
+    offset: int
+    timestamp_ms: int
+
+
+class Broker(Protocol):
+    """A Kafka cluster, as planning sees it. Errors: `KafkaUnavailable`, `TopicMissing`, `ConfigurationError`."""
+
+    def cluster_id(self) -> str: ...
+    def topics(self) -> Mapping[str, TopicView]:
+        """Every configured topic by name (`topics`, or all that match `topics.regex`); missing ones are left out."""
+
+    def offsets(self, tps: Iterable[TopicPartition]) -> Mapping[TopicPartition, PartitionOffsets]: ...
+    def offsets_for_time(
+        self, tps: Iterable[TopicPartition], timestamp_ms: int
+    ) -> Mapping[TopicPartition, TimedOffset | None]:
+        """The first offset whose timestamp is at or after `timestamp_ms`; `None` where there is none."""
+
+    def first_timestamp(self, tp: TopicPartition, start: int, end: int) -> int | None:
+        """The timestamp of the first visible record in `[start, end)`, -1 if it has none; `None` without a record."""
+
+
+class RangeReader(Protocol):
+    """The visible records of one range, batch by batch, in offset order; close it with `close`."""
+
+    def __iter__(self) -> Iterator[RecordBatch]:
+        """Batches until the position reaches the end of the range.
+
+        Raises `DataLoss` if the start is gone, `KafkaUnavailable` if the position stops below the end.
+        """
+
+    @property
+    def leader_epoch(self) -> int | None:
+        """The leader epoch of the last record delivered, or `None` if there was none."""
+
+    def close(self) -> None: ...
+
+
+class RecordSource(Protocol):
+    """Opens readers; what a task needs of Kafka."""
+
+    def open(self, offsets: OffsetRange) -> RangeReader: ...

@@ -1,0 +1,202 @@
+"""Makes `Settings` of values that are all right."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+from kafka_s3.naming import KeyLayout
+from kafka_s3.settings import catalogue, s3_sink
+from kafka_s3.settings.check import Checked, show
+from kafka_s3.settings.checks import with_scheme
+from kafka_s3.settings.client import Client
+from kafka_s3.settings.model import (
+    Compression,
+    Converter,
+    DefaultPartitioner,
+    Format,
+    FormatSettings,
+    Gzip,
+    KafkaSettings,
+    Limits,
+    NoCompression,
+    NullValues,
+    RetrySettings,
+    S3Settings,
+    ScheduleSettings,
+    Settings,
+)
+from kafka_s3.settings.properties import Honoured, render
+from kafka_s3.settings.variables import Given
+
+_HOUR_MS: Final = 3_600_000
+_DAY_MS: Final = 24 * _HOUR_MS
+_CREDENTIALS: Final = frozenset(("aws.access.key.id", "s3.proxy.user"))
+_READING: Final = "consumer.override.isolation.level"
+
+
+def build_settings(checked: Checked, client: Client, session_token: Given | None) -> Settings:
+    """The settings behind settled values; call it only if there was no problem."""
+    resolved = _resolved(checked, client)
+    return Settings(
+        name=checked.text("name"),
+        topics=tuple(dict.fromkeys(checked.listed("topics"))),
+        topics_regex=checked.optional("topics.regex"),
+        tolerate_bad_records=checked.text("errors.tolerance") == "all",
+        format=_format(checked),
+        partitioner=DefaultPartitioner(),
+        limits=_limits(checked),
+        layout=KeyLayout(
+            topics_dir=checked.text("topics.dir"),
+            directory_delim=checked.text("directory.delim"),
+            file_delim=checked.text("file.delim"),
+            offset_pad_width=checked.number("filename.offset.zero.pad.width"),
+        ),
+        log_root=checked.text("export.log.dir"),
+        s3=_s3(checked, session_token),
+        kafka=KafkaSettings(
+            client=dict(client.properties),
+            isolation_level=client.isolation_level,
+            start=client.start,
+            idle_timeout_ms=checked.number("export.read.timeout.ms"),
+        ),
+        schedule=build_schedule(checked),
+        resolved=resolved,
+        configuration_sha256=_hash(resolved),
+    )
+
+
+def build_schedule(checked: Checked) -> ScheduleSettings:
+    """Hourly unless set; at most a day, since the sink starts counting anew at each local midnight."""
+    interval = checked.number("rotate.schedule.interval.ms")
+    return ScheduleSettings(
+        interval_ms=min(interval, _DAY_MS) if interval > 0 else _HOUR_MS,
+        timezone=checked.text("timezone") or "UTC",
+    )
+
+
+def settle(checked: Checked) -> None:
+    """Put what unset values mean in their place, so that report and plan show what is in effect."""
+    values = checked.values
+    if checked.optional("value.converter") is None:
+        suits = Converter.BYTE_ARRAY if checked.text("format.class") == s3_sink.BYTE_ARRAY else Converter.JSON
+        values["value.converter"] = suits.value
+    values["value.converter.schemas.enable"] = False  # the only way that is built, and of other converters no matter
+    if values["format.bytearray.separator"] is None:
+        values["format.bytearray.separator"] = "\n"
+    schedule = build_schedule(checked)
+    values["rotate.schedule.interval.ms"] = schedule.interval_ms
+    values["timezone"] = schedule.timezone
+
+
+def _format(checked: Checked) -> FormatSettings:
+    return FormatSettings(
+        value_converter=Converter(checked.text("value.converter")),
+        format=Format(checked.text("format.class")),
+        compression=_compression(checked),
+        byte_array_extension=checked.text("format.bytearray.extension"),
+        byte_array_separator=checked.text("format.bytearray.separator").encode(),
+        null_values=NullValues(checked.text("behavior.on.null.values")),
+    )
+
+
+def _compression(checked: Checked) -> Compression:
+    if checked.text("s3.compression.type") == "none":
+        return NoCompression()
+    level = checked.number("s3.compression.level")
+    return Gzip(None if level == -1 else level)
+
+
+def _limits(checked: Checked) -> Limits:
+    return Limits(
+        flush_size=checked.number("flush.size"),
+        part_size_bytes=checked.number("s3.part.size"),
+        tasks_max=checked.number("tasks.max"),
+        range_records_max=checked.number("export.range.records.max"),
+        batch_records_max=checked.number("export.batch.records.max"),
+        batch_bytes_max=checked.number("export.batch.bytes.max"),
+        catchup_batches_max=checked.number("export.catchup.batches.max"),
+    )
+
+
+def _s3(checked: Checked, session_token: Given | None) -> S3Settings:
+    url = checked.optional("store.url")
+    return S3Settings(
+        bucket=checked.text("s3.bucket.name"),
+        region=checked.text("s3.region"),
+        endpoint_url=with_scheme(url) if url else None,
+        path_style=checked.flag("s3.path.style.access.enabled"),
+        access_key_id=checked.optional("aws.access.key.id"),
+        secret_access_key=checked.optional("aws.secret.access.key"),
+        session_token=session_token.text if session_token else None,
+        put_arguments=_put_arguments(checked),
+        proxy_url=_proxy_url(checked),
+        expect_continue=checked.flag("s3.http.send.expect.continue"),
+        retry=RetrySettings(checked.number("s3.part.retries"), checked.number("s3.retry.backoff.ms")),
+    )
+
+
+def _put_arguments(checked: Checked) -> dict[str, str]:
+    """boto3's arguments of a put.
+
+    A customer's key is given in base64 together with its MD5: botocore sends both as they are.
+    """
+    arguments: dict[str, str] = {}
+    acl, kind = checked.optional("s3.acl.canned"), checked.optional("s3.ssea.name")
+    customer_key, kms_key = checked.optional("s3.sse.customer.key"), checked.optional("s3.sse.kms.key.id")
+    if acl:
+        arguments["ACL"] = acl
+    if kind and customer_key:
+        md5 = hashlib.md5(base64.b64decode(customer_key), usedforsecurity=False).digest()
+        arguments["SSECustomerAlgorithm"] = kind
+        arguments["SSECustomerKey"] = customer_key
+        arguments["SSECustomerKeyMD5"] = base64.b64encode(md5).decode("ascii")
+    elif kind:
+        arguments["ServerSideEncryption"] = kind
+        if kms_key:
+            arguments["SSEKMSKeyId"] = kms_key
+    return arguments
+
+
+def _proxy_url(checked: Checked) -> str | None:
+    url = checked.optional("s3.proxy.url")
+    user, password = checked.optional("s3.proxy.user"), checked.optional("s3.proxy.password")
+    if url is None or not (user or password):
+        return url
+    parts = urlsplit(url)
+    user = quote(user, safe="") if user else parts.username or ""
+    password = quote(password, safe="") if password else parts.password
+    login = user if password is None else f"{user}:{password}"
+    return f"{parts.scheme}://{login}@{parts.netloc.rpartition('@')[2]}"
+
+
+def _resolved(checked: Checked, client: Client) -> dict[str, str]:
+    """Every property with an effect, and its effective value; secrets, credentials and unknown values are absent."""
+    resolved = {_READING: client.isolation_level, "consumer.override.auto.offset.reset": client.start}
+    for name, value in checked.values.items():
+        honoured = isinstance(catalogue.PROPERTIES[name].status, Honoured)
+        unresolved = name in checked.given and not checked.given[name].resolved
+        if honoured and not unresolved and name not in _CREDENTIALS and not checked.is_secret(name):
+            resolved[name] = show(name, render(value)) if name.endswith(".url") else render(value)
+    return dict(sorted(resolved.items()))
+
+
+def _hash(resolved: dict[str, str]) -> str:
+    """SHA-256 over the properties that shape the bytes, names or contents of objects, as canonical JSON.
+
+    These are: topics, converter, format, compression, separator and extension, flush.size, s3.part.size, the
+    partitioner, the parts of keys, what tombstones and bad records do, the size of a range, the isolation level
+    (`Property.shapes`). Left out, because a plan made under another value yields the same objects: how to reach
+    Kafka and S3, credentials (secrets always), encryption and ACL, retries, time-outs, tasks.max, the schedule (a
+    plan holds its logical time), limits of batches (a plan holds its ranges), where a new topic starts.
+    """
+    shaping = {
+        name: value
+        for name, value in resolved.items()
+        if name == _READING or (name in catalogue.PROPERTIES and catalogue.PROPERTIES[name].shapes)
+    }
+    canonical = json.dumps(shaping, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()

@@ -1,0 +1,131 @@
+"""What is wrong with a single value, in one sentence that never repeats the value: it may be a secret."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from urllib.parse import urlsplit
+
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,250}")
+_MINUTE_MS = 60_000
+
+
+def not_blank(text: str) -> str | None:
+    return None if text.strip() else "must not be blank"
+
+
+def topic(text: str) -> str | None:
+    if text in (".", "..") or not _TOPIC.fullmatch(text):
+        return "holds a name that no Kafka topic can have: 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'"
+    return None
+
+
+def connector_name(text: str) -> str | None:
+    """A connector's name is its DAG's id and the folder of its log, beside the folder `owners`."""
+    if not _NAME.fullmatch(text) or text in (".", ".."):
+        return "must be a legal Airflow DAG id: 1 to 250 of A-Z, a-z, 0-9, '_', '.' and '-'"
+    if text == "owners":
+        return "is the name of a folder that all connectors share: choose another"
+    return None
+
+
+def regular_expression(text: str) -> str | None:
+    if not text:
+        return None
+    try:
+        re.compile(text)
+    except (re.error, RecursionError, OverflowError):
+        return "is not a regular expression that Python understands"
+    return None
+
+
+def timezone(text: str) -> str | None:
+    """Blank, UTC, or a zone of the IANA data that Python finds."""
+    import zoneinfo
+
+    if text in ("", "UTC"):
+        return None
+    try:
+        zoneinfo.ZoneInfo(text)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return "The datetime zone id is not recognised; use one like UTC or Europe/Berlin"
+    return None
+
+
+def schedule_interval(text: str) -> str | None:
+    if 0 < int(text) < _MINUTE_MS:
+        return f"must be at least {_MINUTE_MS} (one minute), or -1 for hourly"
+    return None
+
+
+def positive_or_unset(text: str) -> str | None:
+    return "must be positive, or -1 for unset" if int(text) == 0 else None
+
+
+def duration(text: str) -> str | None:
+    return None if int(text) == -1 or int(text) > 0 else "Partition duration needs to be a positive."
+
+
+def field_path(text: str) -> str | None:
+    return None if all(part.strip() for part in text.split(".")) else "holds a blank field name"
+
+
+def extension(text: str) -> str | None:
+    if text and (not text.startswith(".") or "/" in text):
+        return "must be empty or begin with a dot and hold no '/': the offset in front of it must stay readable"
+    return None
+
+
+def file_delim(text: str) -> str | None:
+    if not text or any(character.isdigit() for character in text) or "/" in text:
+        return "must not be blank nor hold digits or '/': names could not be read back"
+    return None
+
+
+def folder(text: str) -> str | None:
+    parts = text.split("/")
+    if not all(re.fullmatch(r"[A-Za-z0-9!_.*'()=-]+", part) and part not in (".", "..") for part in parts):
+        return "must be a key prefix like _kafka_s3 or logs/kafka: no blank part, no leading or trailing '/'"
+    return None
+
+
+def customer_key(text: str) -> str | None:
+    try:
+        key = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    return None if len(key) == 32 else "must be the base64 of 32 bytes"
+
+
+def url(text: str) -> str | None:
+    """An http or https URL; a blank one is unset."""
+    if not text:
+        return None
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return "is not a URL"
+    if parts.scheme not in ("http", "https") or not host or port == 0:
+        return "must be a URL like http://host:port"
+    return None
+
+
+def store_url(text: str) -> str | None:
+    """As `url`; without a scheme, https is meant. Credentials in it would end up in logs."""
+    if not text:
+        return None
+    whole = with_scheme(text)
+    if "@" in (urlsplit(whole).netloc if url(whole) is None else ""):
+        return "must not hold a user or password: use aws.access.key.id and aws.secret.access.key"
+    return url(whole)
+
+
+def with_scheme(text: str) -> str:
+    """
+    >>> with_scheme("minio:9000"), with_scheme("http://minio:9000")
+    ('https://minio:9000', 'http://minio:9000')
+    """
+    return text if "://" in text else f"https://{text}"

@@ -1,0 +1,183 @@
+"""Java's Kafka consumer properties: what librdkafka calls them, which are needless here, which are refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kafka_s3.settings.properties import Kind, Needless, Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """librdkafka knows it as `to`. A number outside librdkafka's bounds is brought to the nearest one."""
+
+    to: str
+    kind: Kind = Kind.STRING
+    minimum: int = 0
+    maximum: int = 2**31 - 1
+    secret: bool = False
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """Translated by code in `client.py`."""
+
+    secret: bool = False
+
+
+Meaning = Renamed | Special | Needless | Refused
+
+_NO_GROUP = Needless("no consumer group is joined: partitions are planned, positions are in the bucket's log")
+_NO_POLL = Needless("a task reads its range to the end; export.read.timeout.ms bounds it")
+_BYTES = Needless("converters get the record's bytes")
+_PEM_ONLY = Refused("librdkafka reads no Java key stores", "convert it to PEM files")
+_GSSAPI = Refused("Kerberos is not supported yet", "use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+_OAUTH = Refused(
+    "OAUTHBEARER through Java classes is not supported",
+    "put librdkafka's sasl.oauthbearer.* (method oidc) into the Airflow connection",
+)
+_TLS = Refused("librdkafka chooses ciphers and protocols by OpenSSL's names", "set them in the Airflow connection")
+
+
+def _int(to: str, minimum: int, maximum: int) -> Renamed:
+    return Renamed(to, Kind.INT, minimum, maximum)
+
+
+JAVA: Final[dict[str, Meaning]] = {
+    "bootstrap.servers": Renamed("bootstrap.servers"),
+    "client.id": Renamed("client.id"),
+    "client.rack": Renamed("client.rack"),
+    "client.dns.lookup": Renamed(
+        "client.dns.lookup", choices=("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")
+    ),
+    "check.crcs": Renamed("check.crcs", Kind.BOOLEAN),
+    "enable.metrics.push": Renamed("enable.metrics.push", Kind.BOOLEAN),
+    "metadata.recovery.strategy": Renamed("metadata.recovery.strategy", choices=("none", "rebootstrap")),
+    "fetch.max.bytes": _int("fetch.max.bytes", 1_000_000, 2_147_483_135),
+    "max.partition.fetch.bytes": _int("max.partition.fetch.bytes", 1, 1_000_000_000),
+    "fetch.min.bytes": _int("fetch.min.bytes", 1, 100_000_000),
+    "fetch.max.wait.ms": _int("fetch.wait.max.ms", 0, 300_000),
+    "request.timeout.ms": _int("socket.timeout.ms", 10, 300_000),
+    "receive.buffer.bytes": _int("socket.receive.buffer.bytes", 0, 100_000_000),
+    "send.buffer.bytes": _int("socket.send.buffer.bytes", 0, 100_000_000),
+    "socket.connection.setup.timeout.ms": _int("socket.connection.setup.timeout.ms", 1000, 2**31 - 1),
+    "metadata.max.age.ms": _int("metadata.max.age.ms", 1, 86_400_000),
+    "connections.max.idle.ms": _int("connections.max.idle.ms", 0, 2**31 - 1),
+    "reconnect.backoff.ms": _int("reconnect.backoff.ms", 0, 3_600_000),
+    "reconnect.backoff.max.ms": _int("reconnect.backoff.max.ms", 0, 3_600_000),
+    "retry.backoff.ms": _int("retry.backoff.ms", 1, 300_000),
+    "retry.backoff.max.ms": _int("retry.backoff.max.ms", 1, 300_000),
+    "isolation.level": Special(),
+    "auto.offset.reset": Special(),
+    "security.protocol": Renamed("security.protocol", choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
+    "sasl.mechanism": Special(),
+    "sasl.jaas.config": Special(secret=True),
+    "ssl.endpoint.identification.algorithm": Special(),
+    "ssl.key.password": Renamed("ssl.key.password", secret=True),
+    "ssl.keystore.type": Special(),
+    "ssl.keystore.location": Special(),
+    "ssl.keystore.password": Special(secret=True),
+    "ssl.keystore.certificate.chain": Special(secret=True),
+    "ssl.keystore.key": Special(secret=True),
+    "ssl.truststore.type": Special(),
+    "ssl.truststore.location": Special(),
+    "ssl.truststore.certificates": Special(secret=True),
+    "ssl.truststore.password": Needless("PEM trust stores have no password"),
+    **dict.fromkeys(("ssl.cipher.suites", "ssl.enabled.protocols", "ssl.protocol", "ssl.provider"), _TLS),
+    "ssl.keymanager.algorithm": _PEM_ONLY,
+    "ssl.trustmanager.algorithm": _PEM_ONLY,
+    "ssl.engine.factory.class": _PEM_ONLY,
+    "ssl.secure.random.implementation": Needless("OpenSSL brings its own"),
+    "security.providers": _TLS,
+    **dict.fromkeys(
+        (
+            "sasl.kerberos.service.name",
+            "sasl.kerberos.kinit.cmd",
+            "sasl.kerberos.min.time.before.relogin",
+            "sasl.kerberos.ticket.renew.jitter",
+            "sasl.kerberos.ticket.renew.window.factor",
+        ),
+        _GSSAPI,
+    ),
+    **dict.fromkeys(
+        (
+            "sasl.client.callback.handler.class",
+            "sasl.login.callback.handler.class",
+            "sasl.login.class",
+            "sasl.oauthbearer.token.endpoint.url",
+            "sasl.oauthbearer.jwks.endpoint.url",
+            "sasl.oauthbearer.scope.claim.name",
+            "sasl.oauthbearer.sub.claim.name",
+        ),
+        _OAUTH,
+    ),
+    **dict.fromkeys(
+        (
+            "group.id",
+            "group.instance.id",
+            "group.protocol",
+            "group.remote.assignor",
+            "session.timeout.ms",
+            "heartbeat.interval.ms",
+            "partition.assignment.strategy",
+            "enable.auto.commit",
+            "auto.commit.interval.ms",
+            "enable.auto.offset.store",
+            "internal.leave.group.on.close",
+        ),
+        _NO_GROUP,
+    ),
+    **dict.fromkeys(("max.poll.records", "max.poll.interval.ms", "default.api.timeout.ms"), _NO_POLL),
+    **dict.fromkeys(("key.deserializer", "value.deserializer"), _BYTES),
+    "allow.auto.create.topics": Needless("topics are only read"),
+    "exclude.internal.topics": Needless("internal topics are exported only if they are named"),
+    "metric.reporters": Needless("Java metrics have no place here"),
+    "metrics.num.samples": Needless("Java metrics have no place here"),
+    "metrics.recording.level": Needless("Java metrics have no place here"),
+    "metrics.sample.window.ms": Needless("Java metrics have no place here"),
+    "auto.include.jmx.reporter": Needless("Java metrics have no place here"),
+    "interceptor.classes": Refused("interceptors are Java code", "leave them out"),
+}
+
+#: librdkafka's names whose values an Airflow connection may hold and a report may show.
+SHOWN_NATIVE: Final = frozenset(
+    [
+        "bootstrap.servers",
+        "security.protocol",
+        "sasl.mechanism",
+        "sasl.mechanisms",
+        "sasl.username",
+        "ssl.ca.location",
+        "ssl.certificate.location",
+        "ssl.key.location",
+        "ssl.keystore.location",
+        "ssl.endpoint.identification.algorithm",
+        "enable.ssl.certificate.verification",
+        "sasl.oauthbearer.method",
+        "sasl.oauthbearer.client.id",
+        "sasl.oauthbearer.token.endpoint.url",
+        "fetch.wait.max.ms",
+        "socket.timeout.ms",
+        "queued.max.messages.kbytes",
+        "queued.min.messages",
+        "broker.address.family",
+        "debug",
+        "log_level",
+    ]
+)
+
+#: librdkafka's second names.
+ALIASES: Final = {
+    "sasl.mechanisms": "sasl.mechanism",
+    "metadata.broker.list": "bootstrap.servers",
+    "fetch.message.max.bytes": "max.partition.fetch.bytes",
+}
+
+#: Of each set only what the highest place gives is kept: librdkafka would prefer one of them whatever the place.
+EXCLUSIVE: Final = (
+    frozenset(("ssl.ca.location", "ssl.ca.pem", "ssl.ca.certificate.stores")),
+    frozenset(("ssl.certificate.location", "ssl.certificate.pem", "ssl.keystore.location")),
+    frozenset(("ssl.key.location", "ssl.key.pem", "ssl.keystore.location")),
+)

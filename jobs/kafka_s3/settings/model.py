@@ -1,0 +1,157 @@
+"""A connector's configuration once it is parsed: frozen values, passed explicitly, chosen from closed types."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kafka_s3.naming import KeyLayout
+
+MIN_PART_SIZE: Final = 5 * 1024 * 1024  # S3's own minimum for every part but the last
+
+
+class Converter(enum.Enum):
+    """What Connect would turn a record's bytes into before the sink sees them."""
+
+    BYTE_ARRAY = "org.apache.kafka.connect.converters.ByteArrayConverter"
+    STRING = "org.apache.kafka.connect.storage.StringConverter"
+    JSON = "org.apache.kafka.connect.json.JsonConverter"  # schemas.enable=false
+
+
+class Format(enum.Enum):
+    """What an object holds."""
+
+    JSON = "io.confluent.connect.s3.format.json.JsonFormat"
+    BYTE_ARRAY = "io.confluent.connect.s3.format.bytearray.ByteArrayFormat"
+
+
+class NullValues(enum.Enum):
+    """`behavior.on.null.values`: what a tombstone does."""
+
+    FAIL = "fail"
+    IGNORE = "ignore"
+
+
+@dataclass(frozen=True, slots=True)
+class NoCompression:
+    """`s3.compression.type=none`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gzip:
+    """`s3.compression.type=gzip`; `level=None` is the default level (ISA-L), 0 to 9 is zlib at that level."""
+
+    level: int | None = None
+
+
+Compression = NoCompression | Gzip
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultPartitioner:
+    """`partition=<kafka partition>`."""
+
+
+Partitioner = DefaultPartitioner  # a union, once there are more
+
+
+@dataclass(frozen=True, slots=True)
+class FormatSettings:
+    """What shapes the bytes of an object."""
+
+    value_converter: Converter
+    format: Format
+    compression: Compression
+    byte_array_extension: str = ".bin"
+    byte_array_separator: bytes = b"\n"
+    null_values: NullValues = NullValues.FAIL
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds. A task holds at most about `part_size_bytes` of encoded bytes for each open object.
+
+    `flush_size`: records per object (`flush.size`).
+    `part_size_bytes`: an object below it is one PUT (`s3.part.size`).
+    `tasks_max`: Spark tasks at once (`tasks.max`).
+    `range_records_max`: offsets one task reads (`export.range.records.max`); a range is cut at multiples of flush.size.
+    `batch_records_max`, `batch_bytes_max`: what one commit covers (`export.batch.records.max`, `.bytes.max`).
+    `catchup_batches_max`: missed schedule boundaries that get a batch of their own (`export.catchup.batches.max`).
+    """
+
+    flush_size: int
+    part_size_bytes: int
+    tasks_max: int
+    range_records_max: int
+    batch_records_max: int
+    batch_bytes_max: int
+    catchup_batches_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySettings:
+    """Full jitter: before retry n uniform in [0, min(24 h, backoff_ms * 2^(n-1))]."""
+
+    retries: int  # s3.part.retries: after the first try; 0 is allowed
+    backoff_ms: int  # s3.retry.backoff.ms
+
+
+@dataclass(frozen=True, slots=True)
+class S3Settings:
+    """How to reach the bucket. Secrets print as [hidden]."""
+
+    bucket: str
+    region: str
+    endpoint_url: str | None = None  # store.url
+    path_style: bool = True
+    access_key_id: str | None = field(default=None, repr=False)
+    secret_access_key: str | None = field(default=None, repr=False)
+    session_token: str | None = field(default=None, repr=False)
+    put_arguments: Mapping[str, str] = field(default_factory=dict, repr=False)  # boto3: ACL, ServerSideEncryption, …
+    proxy_url: str | None = field(default=None, repr=False)
+    expect_continue: bool = True
+    retry: RetrySettings = RetrySettings(3, 200)
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSettings:
+    """How to reach Kafka: librdkafka's own properties, secrets among them."""
+
+    client: Mapping[str, str] = field(repr=False)
+    isolation_level: str = "read_committed"
+    start: str = "earliest"  # auto.offset.reset at the first sight of a topic: earliest or latest
+    idle_timeout_ms: int = 60_000  # no progress for so long fails a range (export.read.timeout.ms)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSettings:
+    """`rotate.schedule.interval.ms`, aligned to local midnight of `timezone`; unset means hourly."""
+
+    interval_ms: int = 3_600_000
+    timezone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything one connector's run needs, and nothing that a plan may not show outside `s3` and `kafka`.
+
+    `resolved`: every property that has a meaning here with its effective value as text, secrets left out (not
+    hidden: absent), sorted by name. It is what plans show; `configuration_sha256` covers those that shape bytes.
+    """
+
+    name: str
+    topics: tuple[str, ...]
+    topics_regex: str | None
+    tolerate_bad_records: bool  # errors.tolerance=all
+    format: FormatSettings
+    partitioner: Partitioner
+    limits: Limits
+    layout: KeyLayout
+    log_root: str
+    s3: S3Settings
+    kafka: KafkaSettings
+    schedule: ScheduleSettings
+    resolved: Mapping[str, str] = field(repr=False)
+    configuration_sha256: str = ""

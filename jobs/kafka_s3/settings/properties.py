@@ -1,0 +1,211 @@
+"""What a property is: its type, default and allowed values by Connect's rules, and what it does here."""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+HIDDEN: Final = "[hidden]"
+
+Value = str | int | bool | tuple[str, ...] | None
+
+
+class Kind(enum.Enum):
+    """Connect's ConfigDef types."""
+
+    STRING = "STRING"
+    INT = "INT"
+    LONG = "LONG"
+    BOOLEAN = "BOOLEAN"
+    LIST = "LIST"
+    CLASS = "CLASS"
+    PASSWORD = "PASSWORD"  # noqa: S105  # the name of a type
+
+
+class Required(enum.Enum):
+    """The default of a property that has none."""
+
+    REQUIRED = "required"
+
+
+REQUIRED: Final = Required.REQUIRED
+
+
+@dataclass(frozen=True, slots=True)
+class Honoured:
+    """It has its effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needless:
+    """It is checked and accepted, and has no effect here because of `reason`."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """It is never accepted because of `reason`; `way_out` says what to do instead."""
+
+    reason: str
+    way_out: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    """Only its default is accepted; `why` says what is missing."""
+
+    why: str
+
+
+Status = Honoured | Needless | Refused | NotYet
+HONOURED: Final = Honoured()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One allowed value; a class may also be called by its last name part or by the `others` (older packages)."""
+
+    name: str
+    others: tuple[str, ...] = ()
+    not_yet: bool = False
+
+    @property
+    def short(self) -> str:
+        return self.name.rpartition(".")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One row of a property table.
+
+    `check` sees the trimmed text (of a list: each element) and says what is wrong with it, without repeating it:
+    the value may be a secret. `shapes`: the value shapes the bytes, names or contents of objects, so that another
+    value means another plan. `untrimmed`: Connect reads the value with its surrounding white space.
+    """
+
+    name: str
+    kind: Kind
+    default: Value | Required
+    doc: str
+    status: Status = HONOURED
+    choices: tuple[Choice, ...] = ()
+    ignore_case: bool = False
+    minimum: int | None = None
+    maximum: int | None = None
+    out_of_range: str = ""
+    check: Callable[[str], str | None] | None = None
+    shapes: bool = False
+    untrimmed: bool = False
+
+    @property
+    def secret(self) -> bool:
+        return self.kind is Kind.PASSWORD
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """All properties that begin with `prefix` and have no row of their own."""
+
+    prefix: str
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """A text that is no value of its property; `recognised` is set if it names something known but not built."""
+
+    message: str
+    recognised: Value = field(default=None, repr=False)
+
+
+_BITS: Final = {Kind.INT: 31, Kind.LONG: 63}
+
+
+def parse(prop: Property, text: str) -> Value | Wrong:
+    """The value behind a text by the rules of Connect's ConfigDef: trimmed, booleans in any case, lists by comma."""
+    text = text if prop.untrimmed else text.strip()
+    match prop.kind:
+        case Kind.BOOLEAN:
+            if text.lower() not in ("true", "false"):
+                return Wrong("Expected value to be either true or false")
+            return text.lower() == "true"
+        case Kind.INT | Kind.LONG:
+            return _parse_number(prop, text)
+        case Kind.LIST:
+            elements = tuple(part.strip() for part in text.split(",")) if text else ()
+            return _checked(prop, elements, elements)
+        case Kind.STRING | Kind.CLASS | Kind.PASSWORD:
+            if prop.choices:
+                return _parse_choice(prop, text)
+            return _checked(prop, text, (text,))
+
+
+def _parse_number(prop: Property, text: str) -> int | Wrong:
+    top = 1 << _BITS[prop.kind]
+    # The length is checked first: a number of a million digits takes Python minutes.
+    if not re.fullmatch(r"[+-]?[0-9]{1,40}", text) or not -top <= int(text) < top:
+        return Wrong(f"Not a number of type {prop.kind.value}")
+    number = int(text)
+    if prop.minimum is not None and number < prop.minimum:
+        return Wrong(prop.out_of_range or f"Value must be at least {prop.minimum}")
+    if prop.maximum is not None and number > prop.maximum:
+        return Wrong(prop.out_of_range or f"Value must be no more than {prop.maximum}")
+    message = prop.check(str(number)) if prop.check else None
+    return Wrong(message) if message else number
+
+
+def _parse_choice(prop: Property, text: str) -> Value | Wrong:
+    def same(name: str) -> bool:
+        return name == text or (prop.ignore_case and name.lower() == text.lower())
+
+    for choice in prop.choices:
+        names = [choice.name, *choice.others]
+        if prop.kind is Kind.CLASS:
+            names += [name.rpartition(".")[2] for name in names]
+        if any(same(name) for name in names):
+            if choice.not_yet:
+                return Wrong(f"{choice.short} is not supported yet; supported: {_listed(prop)}", choice.name)
+            return choice.name
+    if prop.kind is Kind.CLASS:
+        return Wrong(f"unknown class; known: {', '.join(choice.name for choice in prop.choices)}")
+    return Wrong(f"Value must be one of: [{', '.join(choice.name for choice in prop.choices)}]")
+
+
+def _listed(prop: Property) -> str:
+    return ", ".join(choice.short for choice in prop.choices if not choice.not_yet)
+
+
+def _checked(prop: Property, value: Value, texts: Iterable[str]) -> Value | Wrong:
+    for text in texts:
+        message = prop.check(text) if prop.check else None
+        if message:
+            return Wrong(message)
+    return value
+
+
+def render(value: Value) -> str:
+    """A value as its text in a configuration file.
+
+    >>> render(True), render(("a", "b")), render(None), render(7)
+    ('true', 'a,b', '', '7')
+    """
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case tuple():
+            return ",".join(value)
+        case _:
+            return str(value)
+
+
+def near_match(name: str, known: Iterable[str]) -> str:
+    """The sentence that points a misspelling at what was probably meant, or an empty one."""
+    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
+    return f" Did you mean {matches[0]}?" if matches else ""

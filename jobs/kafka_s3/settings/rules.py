@@ -1,0 +1,106 @@
+"""Rules about several properties at once. Each is silent where one of its properties is wrong by itself."""
+
+from __future__ import annotations
+
+from kafka_s3.settings import connect, s3_sink
+from kafka_s3.settings.check import Checked
+from kafka_s3.settings.model import Converter
+
+
+def apply_rules(checked: Checked) -> None:
+    """Add every problem that only several properties together have."""
+    _topics(checked)
+    _folders(checked)
+    _converter(checked)
+    _sink_rules(checked)
+    _schedule(checked)
+    _keys(checked)
+    _encryption(checked)
+    _proxy(checked)
+
+
+def _topics(checked: Checked) -> None:
+    if not checked.sure("topics", "topics.regex"):
+        return
+    if checked.is_set("topics") and checked.is_set("topics.regex"):
+        checked.complain("topics.regex", "topics and topics.regex exclude each other: set one of them")
+    elif not checked.is_set("topics") and not checked.is_set("topics.regex"):
+        checked.complain("topics", "either topics or topics.regex must be set")
+
+
+def _folders(checked: Checked) -> None:
+    if not checked.sure("topics.dir", "directory.delim", "file.delim", "export.log.dir"):
+        return
+    topics_dir, log_dir = checked.text("topics.dir"), checked.text("export.log.dir")
+    if f"{topics_dir}/".startswith(f"{log_dir}/") or (not topics_dir and log_dir in checked.listed("topics")):
+        checked.complain("export.log.dir", "the data of topics.dir would lie among the logs: choose another folder")
+    if checked.text("directory.delim") in checked.text("file.delim"):
+        checked.complain("file.delim", "must not hold directory.delim: names could not be read back")
+
+
+def _converter(checked: Checked) -> None:
+    if not checked.sure("format.class", "value.converter", "value.converter.schemas.enable"):
+        return
+    converter = checked.optional("value.converter")
+    if converter == connect.JSON_CONVERTER and checked.flag("value.converter.schemas.enable"):
+        checked.complain(
+            "value.converter.schemas.enable",
+            "true, which is JsonConverter's default, is not supported yet: set value.converter.schemas.enable=false",
+        )
+    byte_array = checked.text("format.class") == s3_sink.BYTE_ARRAY
+    if byte_array and converter not in (None, Converter.BYTE_ARRAY.value):
+        checked.complain(
+            "value.converter",
+            f"with ByteArrayFormat every record would fail: set value.converter={Converter.BYTE_ARRAY.value}",
+        )
+
+
+def _sink_rules(checked: Checked) -> None:
+    """What the sink checks itself, in its words."""
+    format_class = checked.recognised["format.class"]
+    if checked.recognised["s3.compression.type"] == "gzip" and format_class in (s3_sink.AVRO, s3_sink.PARQUET):
+        checked.complain(
+            "s3.compression.type", f"Compression Type gzip not valid for data format class: ( {format_class} )."
+        )
+    if checked.recognised["behavior.on.null.values"] == "write" and not checked.recognised["store.kafka.keys"]:
+        checked.complain("behavior.on.null.values", "write needs store.kafka.keys=true")
+    wan = checked.recognised["s3.wan.mode"] is True
+    if wan and checked.sure("s3.path.style.access.enabled") and checked.flag("s3.path.style.access.enabled"):
+        checked.complain("s3.wan.mode", "excludes s3.path.style.access.enabled, whose default is true")
+    by_field = checked.recognised["partitioner.class"] == s3_sink.FIELD_PARTITIONER
+    if by_field and checked.sure("partition.field.name") and not checked.listed("partition.field.name"):
+        checked.complain(
+            "partition.field.name", "Partition field name cannot be null or empty when using FieldPartitioner."
+        )
+
+
+def _schedule(checked: Checked) -> None:
+    if not checked.sure("rotate.schedule.interval.ms", "timezone"):
+        return
+    if checked.number("rotate.schedule.interval.ms") > 0 and not checked.text("timezone"):
+        checked.complain("timezone", "timezone configuration must be set when using rotate.schedule.interval.ms")
+
+
+def _keys(checked: Checked) -> None:
+    names = ("aws.access.key.id", "aws.secret.access.key")
+    for one, other in (names, names[::-1]):
+        if checked.is_set(one) and not checked.is_set(other) and checked.sure(one, other):
+            checked.complain(other, f"must be set together with {one}")
+
+
+def _encryption(checked: Checked) -> None:
+    if not checked.sure("s3.ssea.name", "s3.sse.customer.key", "s3.sse.kms.key.id"):
+        return
+    kind = checked.text("s3.ssea.name")
+    if checked.is_set("s3.sse.customer.key") and kind != "AES256":
+        checked.complain("s3.sse.customer.key", "has an effect only with s3.ssea.name=AES256")
+    if kind.startswith("aws:kms") and not checked.is_set("s3.sse.kms.key.id"):
+        checked.complain("s3.sse.kms.key.id", f"must be set with s3.ssea.name={kind}: the sink would not encrypt")
+    if not kind.startswith("aws:kms") and checked.is_set("s3.sse.kms.key.id"):
+        checked.complain("s3.sse.kms.key.id", "has an effect only with s3.ssea.name=aws:kms")
+
+
+def _proxy(checked: Checked) -> None:
+    for name in ("s3.proxy.user", "s3.proxy.password"):
+        if checked.is_set(name) and not checked.is_set("s3.proxy.url"):
+            checked.complain(name, "has an effect only with s3.proxy.url")

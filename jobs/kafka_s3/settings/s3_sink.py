@@ -1,0 +1,375 @@
+"""The 68 properties of the Confluent S3 sink, in its order, with its types, defaults and checks.
+
+Where the sink takes a value that can only crash it or be ignored, the check here is stricter; where a value crashes
+it although it has a meaning (a pad width or retry count of 0), it works here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafka_s3.settings import checks
+from kafka_s3.settings.model import MIN_PART_SIZE
+from kafka_s3.settings.properties import REQUIRED, Choice, Kind, Needless, NotYet, Property, Refused
+
+_S3: Final = "io.confluent.connect.s3"
+_STORAGE: Final = "io.confluent.connect.storage"
+
+AVRO: Final = f"{_S3}.format.avro.AvroFormat"
+PARQUET: Final = f"{_S3}.format.parquet.ParquetFormat"
+JSON: Final = f"{_S3}.format.json.JsonFormat"
+BYTE_ARRAY: Final = f"{_S3}.format.bytearray.ByteArrayFormat"
+DEFAULT_PARTITIONER: Final = f"{_STORAGE}.partitioner.DefaultPartitioner"
+FIELD_PARTITIONER: Final = f"{_STORAGE}.partitioner.FieldPartitioner"
+DEFAULT_CREDENTIALS: Final = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
+
+_FORMATS = (Choice(JSON), Choice(BYTE_ARRAY), Choice(AVRO, not_yet=True), Choice(PARQUET, not_yet=True))
+_PARTITIONERS = (
+    Choice(DEFAULT_PARTITIONER, ("io.confluent.connect.hdfs.partitioner.DefaultPartitioner",)),
+    *(
+        Choice(f"{_STORAGE}.partitioner.{name}", (f"io.confluent.connect.hdfs.partitioner.{name}",), not_yet=True)
+        for name in ("FieldPartitioner", "TimeBasedPartitioner", "DailyPartitioner", "HourlyPartitioner")
+    ),
+)
+_AWS1, _AWS2 = "com.amazonaws.auth", "software.amazon.awssdk.auth.credentials"
+_CREDENTIALS = (
+    Choice(
+        DEFAULT_CREDENTIALS,
+        (f"{_AWS1}.DefaultAWSCredentialsProviderChain", "com.amazon.auth.DefaultAWSCredentialsProviderChain"),
+    ),
+    Choice(f"{_S3}.auth.AwsAssumeRoleCredentialsProvider", not_yet=True),
+    Choice(
+        f"{_AWS2}.EnvironmentVariableCredentialsProvider", (f"{_AWS1}.EnvironmentVariableCredentialsProvider",), True
+    ),
+    Choice(f"{_AWS2}.SystemPropertyCredentialsProvider", (f"{_AWS1}.SystemPropertiesCredentialsProvider",), True),
+    Choice(f"{_AWS2}.ProfileCredentialsProvider", (f"{_AWS1}.profile.ProfileCredentialsProvider",), True),
+    Choice(f"{_AWS2}.ContainerCredentialsProvider", (f"{_AWS1}.ContainerCredentialsProvider",), True),
+    Choice(f"{_AWS2}.InstanceProfileCredentialsProvider", (f"{_AWS1}.InstanceProfileCredentialsProvider",), True),
+    Choice(f"{_AWS2}.WebIdentityTokenFileCredentialsProvider", (f"{_AWS1}.WebIdentityTokenCredentialsProvider",), True),
+    Choice(f"{_AWS2}.AnonymousCredentialsProvider", not_yet=True),
+)
+
+
+def _choices(*names: str) -> tuple[Choice, ...]:
+    return tuple(Choice(name) for name in names)
+
+
+_AVRO_DATA = Needless("only AvroFormat and ParquetFormat read it")
+_TIME = Needless("only time-based partitioners read it, as in the sink")
+_CLOCK = Needless("no consumer waits inside Connect here: a run is bounded by its plan, a retry by s3.part.retries")
+_COMPANIONS = NotYet("keys and headers are not written beside the values yet")
+_TAGS = NotYet("objects are not tagged yet; the log holds their offsets and counts")
+
+PROPERTIES: tuple[Property, ...] = (
+    Property("format.class", Kind.CLASS, REQUIRED, "What an object holds.", choices=_FORMATS, shapes=True),
+    Property("flush.size", Kind.INT, REQUIRED, "Records per object.", minimum=1, shapes=True),
+    Property("rotate.interval.ms", Kind.LONG, -1, "Span of record time per object.", _TIME),
+    Property(
+        "rotate.schedule.interval.ms",
+        Kind.LONG,
+        -1,
+        "The DAG's schedule, aligned to local midnight; unset means hourly.",
+        check=checks.schedule_interval,
+    ),
+    Property("schemas.cache.config", Kind.INT, 1000, "Schemas kept at hand.", Needless("schemas are few and small")),
+    Property("enhanced.avro.schema.support", Kind.BOOLEAN, True, "Keep Avro packages and enums.", _AVRO_DATA),
+    Property("connect.meta.data", Kind.BOOLEAN, True, "Write connect.* into Avro schemas.", _AVRO_DATA),
+    Property("retry.backoff.ms", Kind.LONG, 5000, "Pause of a topic-partition after a failed put.", _CLOCK),
+    Property(
+        "filename.offset.zero.pad.width",
+        Kind.INT,
+        10,
+        "Digits of the start offset in an object's name, at least.",
+        minimum=0,
+        maximum=255,
+        shapes=True,
+    ),
+    Property(
+        "avro.codec",
+        Kind.STRING,
+        "null",
+        "Compression inside Avro files.",
+        Needless("only AvroFormat reads it"),
+        choices=_choices("null", "deflate", "snappy", "bzip2"),
+    ),
+    Property("allow.optional.map.keys", Kind.BOOLEAN, False, "Let map keys be optional in Avro.", _AVRO_DATA),
+    Property(
+        "schema.compatibility",
+        Kind.STRING,
+        "NONE",
+        "What happens when the schema changes inside an object.",
+        choices=(Choice("NONE"), *(Choice(name, not_yet=True) for name in ("BACKWARD", "FORWARD", "FULL"))),
+    ),
+    Property(
+        "parquet.codec",
+        Kind.STRING,
+        "snappy",
+        "Compression inside Parquet files.",
+        Needless("only ParquetFormat reads it"),
+        choices=_choices("none", "gzip", "snappy", "lz4", "brotli", "lz4_raw", "zstd", "lzo"),
+    ),
+    Property("s3.bucket.name", Kind.STRING, REQUIRED, "The bucket.", check=checks.not_blank),
+    Property("s3.object.tagging", Kind.BOOLEAN, False, "Tag objects with offsets and counts.", _TAGS),
+    Property("s3.object.tagging.key.value.pairs", Kind.LIST, (), "More tags, as key:value.", _TAGS),
+    Property(
+        "s3.object.behavior.on.tagging.error",
+        Kind.STRING,
+        "ignore",
+        "What a failed tagging does.",
+        Needless("objects are not tagged"),
+        choices=_choices("ignore", "fail"),
+        ignore_case=True,
+    ),
+    Property("s3.region", Kind.STRING, "us-west-2", "Region of the bucket.", check=checks.not_blank),
+    Property(
+        "s3.part.size",
+        Kind.INT,
+        26_214_400,
+        "Bytes of one part of an upload; a smaller object is one PUT.",
+        minimum=MIN_PART_SIZE,
+        out_of_range=f"Part size must be at least: {MIN_PART_SIZE} bytes (5MB)",
+        shapes=True,
+    ),
+    Property(
+        "s3.credentials.provider.class",
+        Kind.CLASS,
+        DEFAULT_CREDENTIALS,
+        "Where credentials come from when no keys are configured: boto3's default chain.",
+        choices=_CREDENTIALS,
+    ),
+    Property("aws.access.key.id", Kind.STRING, "", "Access key; goes with aws.secret.access.key."),
+    Property("aws.secret.access.key", Kind.PASSWORD, None, "Secret key; goes with aws.access.key.id."),
+    Property(
+        "s3.ssea.name",
+        Kind.STRING,
+        "",
+        "Server-side encryption.",
+        choices=_choices("", "AES256", "aws:kms", "aws:kms:dsse"),
+    ),
+    Property(
+        "s3.sse.customer.key",
+        Kind.PASSWORD,
+        None,
+        "Customer's key for server-side encryption with AES256.",
+        check=checks.customer_key,
+    ),
+    Property("s3.sse.kms.key.id", Kind.STRING, "", "KMS key for server-side encryption."),
+    Property(
+        "s3.acl.canned",
+        Kind.STRING,
+        None,
+        "Canned ACL of every object.",
+        choices=_choices(
+            "private",
+            "public-read",
+            "public-read-write",
+            "authenticated-read",
+            "aws-exec-read",
+            "bucket-owner-read",
+            "bucket-owner-full-control",
+        ),
+    ),
+    Property("s3.wan.mode", Kind.BOOLEAN, False, "S3's accelerate endpoint.", NotYet("it is not built")),
+    Property(
+        "s3.compression.type",
+        Kind.STRING,
+        "none",
+        "Compression of whole objects.",
+        choices=_choices("none", "gzip"),
+        shapes=True,
+    ),
+    Property(
+        "s3.compression.level",
+        Kind.INT,
+        -1,
+        "Level of gzip; -1 is the default, a fast one.",
+        minimum=-1,
+        maximum=9,
+        shapes=True,
+    ),
+    Property(
+        "json.decimal.format",
+        Kind.STRING,
+        "BASE64",
+        "How a decimal is written in JSON.",
+        Needless("only values with a schema hold decimals"),
+        choices=_choices("BASE64", "NUMERIC"),
+        ignore_case=True,
+    ),
+    Property("s3.part.retries", Kind.INT, 3, "Tries of a request to S3 after the first one.", minimum=0, maximum=1000),
+    Property("s3.retry.backoff.ms", Kind.LONG, 200, "Longest pause before the first retry; it doubles.", minimum=0),
+    Property(
+        "format.bytearray.extension",
+        Kind.STRING,
+        ".bin",
+        "Extension of ByteArrayFormat's objects.",
+        check=checks.extension,
+        shapes=True,
+    ),
+    Property(
+        "format.bytearray.separator",
+        Kind.STRING,
+        None,
+        "What ByteArrayFormat writes after every record; a line feed unless set.",
+        shapes=True,
+        untrimmed=True,
+    ),
+    Property("s3.proxy.url", Kind.STRING, "", "HTTP proxy to S3.", check=checks.url),
+    Property("s3.proxy.user", Kind.STRING, None, "User at the proxy, before the one in its URL."),
+    Property("s3.proxy.password", Kind.PASSWORD, None, "Password at the proxy, before the one in its URL."),
+    Property("s3.http.send.expect.continue", Kind.BOOLEAN, True, "Ask S3 for leave before sending a body."),
+    Property(
+        "behavior.on.null.values",
+        Kind.STRING,
+        "fail",
+        "What a tombstone does.",
+        choices=(Choice("ignore"), Choice("fail"), Choice("write", not_yet=True)),
+        ignore_case=True,
+        shapes=True,
+    ),
+    Property(
+        "report.null.values.to.dlq",
+        Kind.BOOLEAN,
+        True,
+        "Report ignored tombstones as dead letters.",
+        Needless("without errors.tolerance=all there are no dead letters"),
+    ),
+    Property("max.write.duration.ms", Kind.LONG, 2**63 - 1, "Time that one put may take.", _CLOCK),
+    Property("rotate.file.on.partition.change", Kind.BOOLEAN, True, "Commit all when the path changes.", _TIME),
+    Property(
+        "tombstone.encoded.partition",
+        Kind.STRING,
+        "tombstone",
+        "Path part of tombstones.",
+        Needless("only behavior.on.null.values=write reads it"),
+    ),
+    Property(
+        "s3.schema.partition.affix.type",
+        Kind.STRING,
+        "NONE",
+        "Put the schema's name into the path.",
+        choices=(Choice("NONE"), Choice("PREFIX", not_yet=True), Choice("SUFFIX", not_yet=True)),
+    ),
+    Property(
+        "s3.send.digest",
+        Kind.BOOLEAN,
+        False,
+        "Send an MD5 with every part.",
+        Needless("every upload carries a checksum of its own, and the log holds each object's SHA-256"),
+    ),
+    Property(
+        "enable.conditional.writes",
+        Kind.BOOLEAN,
+        True,
+        "Never overwrite an object.",
+        Needless("every write here is conditional, whatever the schedule: it is what makes exports exactly-once"),
+    ),
+    Property(
+        "max.files.scan.limit",
+        Kind.INT,
+        100,
+        "Names tried after a conflict.",
+        Needless("a name that is taken by other bytes gets a suffix: no offsets are tried"),
+    ),
+    Property("store.kafka.keys", Kind.BOOLEAN, False, "Write keys beside the values.", _COMPANIONS),
+    Property("store.kafka.headers", Kind.BOOLEAN, False, "Write headers beside the values.", _COMPANIONS),
+    Property(
+        "keys.format.class",
+        Kind.CLASS,
+        AVRO,
+        "Format of the keys' objects.",
+        Needless("only store.kafka.keys=true reads it"),
+        choices=tuple(Choice(choice.name) for choice in _FORMATS),
+    ),
+    Property(
+        "headers.format.class",
+        Kind.CLASS,
+        AVRO,
+        "Format of the headers' objects.",
+        Needless("only store.kafka.headers=true reads it"),
+        choices=_choices(AVRO, JSON, PARQUET),
+    ),
+    Property("s3.path.style.access.enabled", Kind.BOOLEAN, True, "Bucket in the path, not in the host name."),
+    Property(
+        "s3.elastic.buffer.enable",
+        Kind.BOOLEAN,
+        False,
+        "Let part buffers grow.",
+        Needless("buffers hold what has been written and no more"),
+    ),
+    Property(
+        "s3.elastic.buffer.init.capacity",
+        Kind.INT,
+        131_072,
+        "First size of a growing part buffer.",
+        Needless("buffers hold what has been written and no more"),
+        minimum=4096,
+    ),
+    Property(
+        "partitioner.max.open.files",
+        Kind.INT,
+        -1,
+        "Paths open at once.",
+        Needless("DefaultPartitioner has one path open per range"),
+        check=checks.positive_or_unset,
+    ),
+    Property(
+        "storage.class",
+        Kind.CLASS,
+        REQUIRED,
+        "Where objects go: S3.",
+        choices=_choices(f"{_S3}.storage.S3Storage"),
+    ),
+    Property("topics.dir", Kind.STRING, "topics", "First part of every data key; blank leaves it out.", shapes=True),
+    Property("store.url", Kind.STRING, None, "Another S3 endpoint than Amazon's.", check=checks.store_url),
+    Property("directory.delim", Kind.STRING, "/", "Between the parts of a key.", check=checks.not_blank, shapes=True),
+    Property("file.delim", Kind.STRING, "+", "Between topic, partition, offset.", check=checks.file_delim, shapes=True),
+    Property(
+        "partitioner.class",
+        Kind.CLASS,
+        DEFAULT_PARTITIONER,
+        "What makes a record's path.",
+        choices=_PARTITIONERS,
+        shapes=True,
+    ),
+    Property(
+        "partition.field.name",
+        Kind.LIST,
+        (),
+        "Fields that make the path.",
+        Needless("only FieldPartitioner reads it"),
+        check=checks.field_path,
+    ),
+    Property("partition.duration.ms", Kind.LONG, -1, "Span of time of a path.", _TIME, check=checks.duration),
+    Property("path.format", Kind.STRING, "", "Joda pattern of the path.", _TIME),
+    Property("locale", Kind.STRING, "", "Language of names in the path.", _TIME),
+    Property("timezone", Kind.STRING, "", "Zone of the schedule.", check=checks.timezone),
+    Property("timestamp.extractor", Kind.STRING, "Wallclock", "Which time makes the path.", _TIME),
+    Property("timestamp.field", Kind.STRING, "timestamp", "Field that holds the time.", _TIME),
+)
+
+#: Properties that are often believed to exist, and those the sink once had.
+BELIEVED: tuple[Property, ...] = (
+    Property(
+        "partition.field.format.path",
+        Kind.BOOLEAN,
+        True,
+        "Not a property of the sink.",
+        Refused("the sink has no such property", "leave it out: directories of fields are always name=value"),
+    ),
+    Property(
+        "max.open.files.per.partition",
+        Kind.INT,
+        -1,
+        "Not a property of the sink.",
+        Refused("the sink has no such property", "leave it out; the sink's own is partitioner.max.open.files"),
+    ),
+    Property("shutdown.timeout.ms", Kind.LONG, 3000, "Time to stop.", Needless("there is no worker to stop")),
+    Property(
+        "schema.generator.class",
+        Kind.STRING,
+        "",
+        "Makes partition fields.",
+        Needless("the sink has not read it for years"),
+    ),
+)

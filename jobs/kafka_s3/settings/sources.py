@@ -1,0 +1,171 @@
+"""Puts the places a configuration comes from in order: connector file, Airflow connections, worker file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from kafka_s3.errors import Problem
+from kafka_s3.settings import catalogue, client_names, connect
+from kafka_s3.settings.properties import Property, near_match
+from kafka_s3.settings.variables import Given, Lookups, Source, has_variable, resolve
+
+#: What an Airflow AWS connection calls the connector's properties.
+_AWS: Final = {
+    "aws_access_key_id": "aws.access.key.id",
+    "aws_secret_access_key": "aws.secret.access.key",
+    "region_name": "s3.region",
+    "endpoint_url": "store.url",
+}
+_KEYS: Final = ("aws.access.key.id", "aws.secret.access.key")
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedProperty:
+    """One row of what `validate` prints: the value is hidden if it is a secret."""
+
+    name: str
+    value: str
+    source: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLayer:
+    """Kafka client properties from one place: by the client's name, the name as written and the text."""
+
+    given: Mapping[str, tuple[str, Given]]
+    native: bool = False  # librdkafka's own names are welcome
+
+
+@dataclass(slots=True)
+class Gathered:
+    """Everything that was given: one text per connector property, client properties in layers, the first one wins."""
+
+    properties: dict[str, Given] = field(default_factory=dict)
+    client: list[ClientLayer] = field(default_factory=list)
+    session_token: Given | None = None
+    rows: list[ResolvedProperty] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def gather(
+    connector: Mapping[str, str],
+    worker: Mapping[str, str],
+    *,
+    lookups: Lookups | None,
+    kafka_connection: Mapping[str, object] | None,
+    aws_connection: Mapping[str, str] | None,
+    offline: bool,
+) -> Gathered:
+    """Merge the places and resolve variables.
+
+    Without `lookups` no variable is resolved. With `offline`, one that has no value is left as it stands, unless its
+    property shapes bytes.
+    """
+    gathered = Gathered()
+    defaults, worker_client = _split_worker(worker, gathered)
+    own, overrides = _split_connector(connector)
+    merged = _merge(own, _from_connection(aws_connection or {}), defaults)
+    for name, given in merged.items():
+        prop = catalogue.find(name)
+        lenient = offline and not (isinstance(prop, Property) and prop.shapes)
+        resolved = _resolve(name, given, lookups, lenient, gathered)
+        if resolved is not None:
+            gathered.properties[name] = resolved
+    airflow = {
+        name: (name, Given(str(value).lower() if isinstance(value, bool) else str(value), Source.AIRFLOW))
+        for name, value in (kafka_connection or {}).items()
+        if value is not None
+    }
+    for layer, native in ((overrides, False), (airflow, True), (worker_client, False)):
+        texts: dict[str, tuple[str, Given]] = {}
+        for name, (written, given) in layer.items():
+            resolved = given if native else _resolve(written, given, lookups, offline, gathered)
+            if resolved is not None:
+                texts[name] = (written, resolved)
+        gathered.client.append(ClientLayer(texts, native))
+    token = (aws_connection or {}).get("aws_session_token")
+    if token and all(gathered.properties.get(key, _NOWHERE).source is Source.AIRFLOW for key in _KEYS):
+        gathered.session_token = Given(token, Source.AIRFLOW, secret=True)
+    return gathered
+
+
+_NOWHERE: Final = Given("", Source.DEFAULT)
+
+
+def _resolve(name: str, given: Given, lookups: Lookups | None, lenient: bool, gathered: Gathered) -> Given | None:
+    if name in catalogue.READ_BY_THE_DAG and has_variable(given.text):
+        gathered.problems.append(
+            Problem(name, given.text, "must be written out: Airflow reads it while it builds the DAG")
+        )
+        return None
+    resolved = resolve(given, lookups)
+    if isinstance(resolved, Given):
+        return resolved
+    if lenient:
+        return replace(given, resolved=False)
+    gathered.problems.append(Problem(name, None, resolved))
+    return None
+
+
+def _split_connector(connector: Mapping[str, str]) -> tuple[dict[str, Given], dict[str, tuple[str, Given]]]:
+    own: dict[str, Given] = {}
+    overrides: dict[str, tuple[str, Given]] = {}
+    for name, text in connector.items():
+        given = Given(text, Source.CONNECTOR)
+        if name.startswith(connect.OVERRIDE):
+            overrides[name.removeprefix(connect.OVERRIDE)] = (name, given)
+        else:
+            own[name] = given
+    return own, overrides
+
+
+def _split_worker(
+    worker: Mapping[str, str], gathered: Gathered
+) -> tuple[dict[str, Given], dict[str, tuple[str, Given]]]:
+    """The worker file's defaults for connectors, and its client properties (`consumer.` before plain ones)."""
+    defaults: dict[str, Given] = {}
+    plain: dict[str, tuple[str, Given]] = {}
+    consumer: dict[str, tuple[str, Given]] = {}
+    for name, text in worker.items():
+        given = Given(text, Source.WORKER)
+        if name.startswith("consumer."):
+            bare = name.removeprefix(connect.OVERRIDE).removeprefix("consumer.")
+            consumer[bare] = (name, given)
+        elif name in catalogue.CONNECTOR_ONLY:
+            gathered.problems.append(Problem(name, text, "belongs in the connector file, not in the worker file"))
+        elif name in connect.WORKER_NAMES or name.startswith(connect.WORKER_PREFIXES):
+            gathered.rows.append(ResolvedProperty(name, "", given.source.value, "needless: a Connect worker's own"))
+        elif catalogue.find(name) is not None:
+            defaults[name] = given
+        elif name in client_names.JAVA:
+            plain[name] = (name, given)
+        else:
+            known = [*catalogue.PROPERTIES, *connect.WORKER_NAMES, *client_names.JAVA]
+            message = f"unknown property in the worker file.{near_match(name, known)}"
+            gathered.problems.append(Problem(name, None, message))
+    return defaults, {**plain, **consumer}
+
+
+def _from_connection(aws: Mapping[str, str]) -> dict[str, Given]:
+    return {
+        ours: Given(aws[theirs], Source.AIRFLOW, secret=theirs == "aws_secret_access_key")
+        for theirs, ours in _AWS.items()
+        if aws.get(theirs)
+    }
+
+
+def _merge(own: dict[str, Given], aws: dict[str, Given], defaults: dict[str, Given]) -> dict[str, Given]:
+    """One text per property. A pair of keys, or a converter with its options, comes from one place as a whole."""
+    if any(own.get(key, _NOWHERE).text.strip() for key in _KEYS):
+        aws = {name: given for name, given in aws.items() if name not in _KEYS}
+        defaults = {name: given for name, given in defaults.items() if name not in _KEYS}
+    elif any(key in aws for key in _KEYS):
+        defaults = {name: given for name, given in defaults.items() if name not in _KEYS}
+        own = {name: given for name, given in own.items() if name not in _KEYS}
+    for converter in ("key.converter", "value.converter", "header.converter"):
+        if converter in own:
+            defaults = {name: given for name, given in defaults.items() if not name.startswith(converter)}
+    return {**defaults, **aws, **own}

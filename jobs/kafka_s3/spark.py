@@ -1,0 +1,118 @@
+"""The Spark driver: ranges out, results back. Records never cross the JVM."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pyspark import SparkContext
+
+from kafka_s3.commit_log import Interval
+from kafka_s3.errors import EXIT_CONFIGURATION, ExporterError
+from kafka_s3.export.run import run
+from kafka_s3.export.task import Failure, RangeResult, RangeTask
+from kafka_s3.fingerprint import fingerprint
+from kafka_s3.handover import Handover
+from kafka_s3.lifetime import die_with_parent
+from kafka_s3.planning import RunRequest
+from kafka_s3.settings import Lookups, load, read_text
+from kafka_s3.settings.model import Settings
+from kafka_s3.wiring import export_ranges, make_exporter
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """`jobs/export.py`: one run of one connector; returns the exit status (DESIGN §4, last paragraph)."""
+    arguments = _parser().parse_args(argv)
+    die_with_parent()
+    try:
+        settings = _settings(arguments)
+        with _context(settings) as context:
+            request = replace(_request(arguments), spark_application=context.applicationId)
+            report = run(make_exporter(settings), request, SparkExecute(context, settings), tell=_say)
+    except ExporterError as error:
+        print(error, file=sys.stderr, flush=True)
+        return error.exit_status
+    for problem in report.problems():
+        print(problem, file=sys.stderr, flush=True)
+    return report.exit_status
+
+
+class SparkExecute:
+    """Executes ranges as Spark tasks, `tasks.max` at once."""
+
+    def __init__(self, context: SparkContext, settings: Settings) -> None:
+        self._context = context
+        self._settings = settings
+
+    def __call__(self, tasks: Sequence[RangeTask]) -> list[RangeResult]:
+        groups = balance(tasks, self._settings.limits.tasks_max)
+        settings, driver = self._settings, fingerprint()
+        # The closure holds the settings, secrets included; the groups, which Spark writes to a file, hold none.
+        results = self._context.parallelize(groups, len(groups)).map(lambda group: work(settings, driver, group))
+        return [result for group in results.collect() for result in group]
+
+
+def work(settings: Settings, driver: str, tasks: Sequence[RangeTask]) -> list[RangeResult]:
+    """One Spark task: the ranges of one group, one after the other."""
+    worker = fingerprint()
+    if worker != driver:
+        reason = f"the worker has engine {worker}, the driver {driver}: install the same kafka-s3 on both"
+        return [RangeResult(task.planned, None, Failure(reason, EXIT_CONFIGURATION)) for task in tasks]
+    return export_ranges(settings, tasks)
+
+
+def balance(tasks: Sequence[RangeTask], groups_max: int) -> list[list[RangeTask]]:
+    """At most `groups_max` groups of about the same number of offsets: the largest range to the emptiest group."""
+    groups: list[list[RangeTask]] = [[] for _ in range(min(groups_max, len(tasks)))]
+    sizes = [0] * len(groups)
+    for task in sorted(tasks, key=lambda task: task.planned.end - task.planned.start, reverse=True):
+        emptiest = sizes.index(min(sizes))
+        groups[emptiest].append(task)
+        sizes[emptiest] += task.planned.end - task.planned.start
+    return groups
+
+
+def _context(settings: Settings) -> SparkContext:
+    context = SparkContext(appName=f"kafka-s3 {settings.name}")
+    context.setLogLevel("WARN")
+    return context
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    handover = Handover.take(os.environ)
+    lookups = Lookups(env=dict(os.environ), read_file=read_text, secrets=handover.secrets.get)
+    loaded = load(
+        arguments.connector,
+        worker=arguments.worker,
+        lookups=lookups,
+        kafka_connection=handover.kafka,
+        aws_connection=handover.aws,
+    )
+    return loaded.settings
+
+
+def _request(arguments: argparse.Namespace) -> RunRequest:
+    interval = None
+    if arguments.interval_start_ms is not None:
+        interval = Interval(arguments.interval_start_ms, arguments.interval_end_ms)
+    return RunRequest(arguments.run_id, arguments.try_number, interval, int(time.time() * 1000))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="export.py", description="Export one connector's topics, as one run.")
+    parser.add_argument("--connector", type=Path, required=True, help="the connector's configuration file")
+    parser.add_argument("--worker", type=Path, help="the worker file (default: worker.properties beside it)")
+    parser.add_argument("--run-id", required=True)
+    parser.add_argument("--try-number", type=int, default=1)
+    parser.add_argument("--interval-start-ms", type=int, help="the data interval; without it: up to what is there now")
+    parser.add_argument("--interval-end-ms", type=int)
+    return parser
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

@@ -1,0 +1,192 @@
+"""The operator that runs the export: spark-submit with the driver's secrets in its environment, and nowhere else."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import Connection
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from kafka_s3.errors import ExporterError
+from kafka_s3.job import LOCAL_CONF, application_path
+from kafka_s3.lifetime import die_with_parent
+from kafka_s3_airflow.guard import die_with_supervisor
+from kafka_s3_airflow.tasks import NO_RETRY, interval_of, to_airflow
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+CONNECTION_ID: Final = "spark_default"
+CONF: Final = {"spark.ui.enabled": "false", "spark.log.level": "WARN"}
+_ADD_CONNECTION: Final = (
+    f"""Add it, for example: airflow connections add {CONNECTION_ID} """
+    """--conn-json '{"conn_type":"spark","host":"local[2]"}'"""
+)
+_STATUS: Final = re.compile(r"Error code is: (-?\d+)")
+# What Spark and Java say by themselves, and how far the driver came: no reason for a failure.
+_NOISE: Final = re.compile(
+    r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d |WARNING: |Using Spark's default log4j|Setting default log level|"
+    r"To adjust logging level|Picked up |Warning: |(?:plan|commit) \d+"
+)
+_REASON_LINES_MAX: Final = 40
+_SCRATCH: Final = "kafka-s3-spark-"
+_LOCK: Final = "lock"
+
+
+class ExportOperator(SparkSubmitOperator):
+    """Submits `jobs/export.py` for one run of one connector; tells errors that a retry can cure from others."""
+
+    def __init__(self, *, connector: str, conn_id: str = CONNECTION_ID, **arguments: Any) -> None:
+        conf = {**CONF, **(arguments.pop("conf", None) or {})}
+        super().__init__(
+            application=str(application_path()), conn_id=conn_id, conf=conf, name="kafka-s3", durable=False, **arguments
+        )
+        self.connector = connector
+
+    def execute(self, context: Context) -> None:
+        """Run the driver to its end. No secret is in the command line, in Spark's configuration or in a log."""
+        from kafka_s3_airflow.connections import find_connection, load_connector
+
+        die_with_supervisor()
+        connection = find_connection(self._conn_id)
+        check_connection(self._conn_id, connection)
+        try:
+            handover = load_connector(Path(self.connector)).handover
+        except ExporterError as error:
+            raise to_airflow(error) from None
+        self.application_args = self._arguments(context)
+        self._spark_binary = find_spark_submit(connection, os.environ)
+        with _scratch(os.environ) as scratch:
+            hook = self._hook = self._hook_for(scratch)
+            environment = {**_driver_environment(os.environ, is_local(hook)), **handover.to_environment()}
+            try:
+                hook.submit(self.application, env=environment, preexec_fn=die_with_parent)
+            except AirflowException as error:
+                raise _explained(error, hook) from None
+
+    def _arguments(self, context: Context) -> list[str]:
+        arguments = {"--connector": self.connector, "--run-id": context["run_id"]}
+        arguments["--try-number"] = str(context["ti"].try_number)
+        interval = interval_of(context)
+        if interval is not None:
+            arguments["--interval-start-ms"] = str(interval.start_ms)
+            arguments["--interval-end-ms"] = str(interval.end_ms)
+        return [f"{name}={value}" for name, value in arguments.items()]
+
+    def _hook_for(self, scratch: Path) -> SparkSubmitHook:
+        given = self.conf = {**(self.conf or {}), "spark.local.dir": str(scratch)}
+        hook = self._get_hook()
+        if is_local(hook):
+            self.conf = {**LOCAL_CONF, **given}
+            hook = self._get_hook()
+        # The provider keeps 20 lines, and a configuration may have more problems than that.
+        hook._last_submit_log_lines = deque(maxlen=500)
+        return hook
+
+
+def is_local(hook: SparkSubmitHook) -> bool:
+    """Whether Spark runs on this machine and in this one process (`local[2]`)."""
+    return bool(hook._connection["master"].startswith("local"))
+
+
+def check_connection(conn_id: str, connection: Connection | None) -> None:
+    """Refuse what the provider would make YARN of without a word, and what cannot work."""
+    if connection is None:
+        raise AirflowFailException(
+            f"The Airflow connection {conn_id} is missing, or cannot be parsed, so no Spark is known. {_ADD_CONNECTION}"
+        )
+    if connection.conn_type == "spark" and not connection.host:
+        raise AirflowFailException(f"The Airflow connection {conn_id} names no host, so no Spark. {_ADD_CONNECTION}")
+    yarn = "yarn" in (connection.host, connection.conn_type)
+    if yarn and not ({"HADOOP_CONF_DIR", "YARN_CONF_DIR"} & os.environ.keys()):
+        raise AirflowFailException(
+            f"The Airflow connection {conn_id} names YARN (as Airflow's own sample does), but neither HADOOP_CONF_DIR"
+            f" nor YARN_CONF_DIR is set. Set one, or name another Spark. {_ADD_CONNECTION}"
+        )
+    if connection.extra_dejson.get("deploy-mode") == "cluster":
+        raise AirflowFailException(
+            f"The Airflow connection {conn_id} has deploy-mode cluster, which is not supported: the driver gets its"
+            " secrets from this task. Use client mode."
+        )
+
+
+def find_spark_submit(connection: Connection | None, environment: Mapping[str, str]) -> str | None:
+    """The spark-submit to run: from PATH, else beside this Python, where `pip install pyspark` puts it."""
+    name = "spark-submit" if connection is None else connection.extra_dejson.get("spark-binary", "spark-submit")
+    if shutil.which(name, path=environment.get("PATH")):
+        return None  # as the provider does it
+    beside = Path(sys.executable).parent / name
+    if not beside.is_file():
+        raise AirflowFailException(f"{name} is neither on PATH nor beside {sys.executable}: pip install pyspark.")
+    return str(beside)
+
+
+def _driver_environment(environment: Mapping[str, str], local: bool) -> dict[str, str]:
+    """What the driver inherits. It and its workers run this Python unless told otherwise."""
+    defaults = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    if local:
+        defaults["SPARK_LOCAL_IP"] = "127.0.0.1"
+    given = {name: value for name, value in environment.items() if name != "SPARK_LOCAL_DIRS"}  # spark.local.dir is set
+    return {**defaults, **given}
+
+
+@contextmanager
+def _scratch(environment: Mapping[str, str]) -> Iterator[Path]:
+    """A folder of this try's own, removed afterwards; so are those of tries that were killed before they could.
+
+    A try holds a lock in its folder, which the kernel gives up with the process, whatever ended it.
+    """
+    parent = Path(environment.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir())
+    for left in parent.glob(f"{_SCRATCH}*"):
+        _remove_if_free(left)
+    folder = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=parent))
+    with (folder / _LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_if_free(folder: Path) -> None:
+    try:
+        with (folder / _LOCK).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+    except OSError:
+        return  # in use, somebody else's, about to be used, or gone in the meantime
+
+
+def _explained(error: AirflowException, hook: SparkSubmitHook) -> AirflowException:
+    """The failure in the driver's own words; at once final if its exit status says that a retry is of no use."""
+    match = _STATUS.search(str(error))
+    if match is None:
+        return error
+    status = int(match.group(1))
+    reason = reason_in(list(hook._last_submit_log_lines))
+    if status in NO_RETRY:
+        return AirflowFailException(reason or f"The export ended with exit status {status}: see the log above.")
+    return AirflowException(f"The export ended with exit status {status}. {reason}".strip())
+
+
+def reason_in(lines: list[str]) -> str:
+    """What the driver said last, without what Spark and Java say.
+
+    >>> reason_in(["26/11/21 09:00:00 WARN x", "plan 1: 10 offsets in 1 ranges", "commit 1: 3 records", "a bad record"])
+    'a bad record'
+    """
+    came_to = max((at for at, line in enumerate(lines) if re.match(r"(?:plan|commit) \d+", line)), default=-1)
+    said = [line for line in lines[came_to + 1 :] if line and not _NOISE.match(line)]
+    return "\n".join(said[-_REASON_LINES_MAX:])

@@ -1,0 +1,474 @@
+"""What goes wrong between the exporter and Kafka, as the exporter says it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from confluent_kafka import KafkaError, Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from kafka_s3.errors import ConfigurationError, DataError, DataLoss, ExporterError, KafkaUnavailable, TopicMissing
+from kafka_s3.kafka import KafkaBroker, KafkaSource
+from kafka_s3.kafka import broker as planning_client
+from kafka_s3.kafka import reader as reading_client
+from kafka_s3.kafka.client import CONNECT_TIMEOUT_S, translate
+from kafka_s3.ranges import OffsetRange, TopicPartition
+from kafka_s3.settings.model import KafkaSettings
+from tests.support import make_settings
+from tools.parts.kafka import KafkaBroker as KafkaPart
+from tools.parts.process import HOST, ReservedPort
+
+ROOT = Path(__file__).resolve().parents[2]
+PASSWORD = "canary-of-a-password"
+
+
+def settings(*addresses: str, idle_timeout_ms: int = 60_000, **client: str) -> KafkaSettings:
+    """Settings of a client; `_` in a name stands for `.`."""
+    properties = {name.replace("_", "."): value for name, value in client.items()}
+    return KafkaSettings({"bootstrap.servers": ",".join(addresses), **properties}, idle_timeout_ms=idle_timeout_ms)
+
+
+def broker(kafka: KafkaSettings, *topics: str) -> KafkaBroker:
+    return KafkaBroker(make_settings(topics=topics, kafka=kafka))
+
+
+def read(kafka: KafkaSettings, topic: str, start: int, end: int) -> list[int]:
+    offsets = OffsetRange(TopicPartition(topic, 0), start, end)
+    with contextlib.closing(KafkaSource(kafka).open(offsets)) as reader:
+        return [batch.offset_at(index) for batch in reader for index in range(len(batch))]
+
+
+def fill(part: KafkaPart, topic: str, *values: bytes) -> None:
+    producer = Producer({"bootstrap.servers": part.bootstrap_servers, "message.max.bytes": 20_000_000})
+    for value in values:
+        producer.produce(topic, value, partition=0)
+    assert producer.flush(30) == 0
+
+
+@pytest.fixture
+def nobody() -> Iterator[str]:
+    """An address on which nothing listens."""
+    with socket.socket() as reserved:
+        reserved.bind((HOST, 0))
+        yield f"{HOST}:{reserved.getsockname()[1]}"
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broker and requests are given up sooner than users would."""
+    monkeypatch.setattr(planning_client, "CONNECT_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(planning_client, "REQUEST_TIMEOUT_S", 1.0)
+
+
+# Every error is translated
+
+
+CODES = sorted({code for name, code in vars(KafkaError).items() if isinstance(code, int) and name.strip("_").isupper()})
+
+
+@pytest.mark.parametrize("code", CODES, ids=lambda code: KafkaError(code).name())
+def test_every_code_is_translated(code: int) -> None:
+    """Whatever code librdkafka has, the exporter raises an error of its own that names it and what was being done."""
+    error = translate(KafkaError(code), "reading orders-0 [1, 2)")
+    assert isinstance(error, ConfigurationError | DataLoss | KafkaUnavailable)
+    assert error.exit_status in (65, 75, 78)
+    assert KafkaError(code).name() in str(error)
+    assert "while reading orders-0 [1, 2)" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (KafkaError._TRANSPORT, KafkaUnavailable),
+        (KafkaError._TIMED_OUT, KafkaUnavailable),
+        (KafkaError._ALL_BROKERS_DOWN, KafkaUnavailable),
+        (KafkaError.LEADER_NOT_AVAILABLE, KafkaUnavailable),
+        (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaUnavailable),
+        (KafkaError.REQUEST_TIMED_OUT, KafkaUnavailable),
+        (KafkaError._AUTO_OFFSET_RESET, DataLoss),
+        (KafkaError._LOG_TRUNCATION, DataLoss),
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, DataLoss),
+        (KafkaError.UNKNOWN_TOPIC_ID, DataLoss),
+        (KafkaError._AUTHENTICATION, ConfigurationError),
+        (KafkaError.SASL_AUTHENTICATION_FAILED, ConfigurationError),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, ConfigurationError),
+        (KafkaError._SSL, ConfigurationError),
+        (KafkaError._INVALID_ARG, ConfigurationError),
+    ],
+)
+def test_what_a_retry_may_cure_is_temporary(code: int, expected: type[ExporterError]) -> None:
+    """Silence and moving leaders are temporary; refusals and what is gone are final."""
+    assert type(translate(KafkaError(code), "x")) is expected
+    assert issubclass(expected, DataError | ConfigurationError | KafkaUnavailable)
+
+
+# The configuration
+
+
+@pytest.mark.parametrize(
+    ("client", "named"),
+    [
+        ({"no_such_property": "1"}, "no.such.property"),
+        ({"socket_timeout_ms": "abc"}, "socket.timeout.ms"),
+        ({"socket_timeout_ms": "5"}, "socket.timeout.ms"),
+        ({"security_protocol": "CARRIER_PIGEON"}, "security.protocol"),
+        ({"security_protocol": "ssl", "ssl_ca_location": "/no/such/file"}, "ssl.ca.location"),
+        ({"security_protocol": "sasl_plaintext", "sasl_mechanism": "PLAIN"}, "sasl.username"),
+    ],
+)
+def test_bad_client_property(nobody: str, client: Mapping[str, str], named: str) -> None:
+    """A property that librdkafka refuses is named by both clients before it connects, with where to correct it."""
+    kafka = settings(nobody, **client)
+    for make in (lambda: broker(kafka), lambda: read(kafka, "orders", 0, 1)):
+        with pytest.raises(ConfigurationError, match=named) as caught:
+            make()
+        assert caught.value.exit_status == 78
+        assert "worker file" in caught.value.next
+
+
+def test_fetch_limit_above_the_receive_limit(nobody: str) -> None:
+    """Limits that contradict each other are refused by name, not met as silence."""
+    with pytest.raises(ConfigurationError, match=r"receive\.message\.max\.bytes"):
+        read(settings(nobody, fetch_max_bytes="2000000", receive_message_max_bytes="1000000"), "orders", 0, 1)
+
+
+@pytest.mark.parametrize("address", ["", " "])
+def test_no_brokers(address: str) -> None:
+    """Without bootstrap.servers both clients refuse at once, by name."""
+    with pytest.raises(ConfigurationError, match=r"bootstrap\.servers"):
+        broker(settings(address))
+    with pytest.raises(ConfigurationError, match=r"bootstrap\.servers"):
+        read(settings(address), "orders", 0, 1)
+
+
+# Nobody there
+
+
+def test_broker_down(nobody: str) -> None:
+    """A broker that is down is temporary: the message has its address and why, and which property to check."""
+    assert CONNECT_TIMEOUT_S == 10
+    with pytest.raises(KafkaUnavailable, match=rf"{nobody}.*Connection refused.*bootstrap\.servers") as caught:
+        broker(settings(nobody), "orders").topics()
+    assert caught.value.exit_status == 75
+
+
+@pytest.mark.usefixtures("hasty")
+def test_every_request_of_a_broker_that_is_down(nobody: str) -> None:
+    """Whichever question comes first, the answer is the same kind of error, with the address."""
+    down, tp = broker(settings(nobody, idle_timeout_ms=500), "orders"), TopicPartition("orders", 0)
+    for ask in (
+        down.cluster_id,
+        down.topics,
+        lambda: down.offsets([tp]),
+        lambda: down.offsets_for_time([tp], 0),
+        lambda: down.first_timestamp(tp, 0, 1),
+    ):
+        with pytest.raises(KafkaUnavailable, match=nobody):
+            ask()
+
+
+@pytest.mark.usefixtures("hasty")
+def test_name_that_does_not_resolve() -> None:
+    """A host that the name service does not know is named, with that reason."""
+    with pytest.raises(KafkaUnavailable, match=r"no-such-host\.invalid:9092.*resolve"):
+        broker(settings("no-such-host.invalid:9092"), "orders").topics()
+
+
+def test_range_of_a_broker_that_is_down(nobody: str) -> None:
+    """A reader gives up after its time limit and names range, position, address and reason."""
+    with pytest.raises(KafkaUnavailable, match=rf"orders-0 \[3, 9\).*position 3.*{nobody}.*refused"):
+        read(settings(nobody, idle_timeout_ms=500), "orders", 3, 9)
+
+
+def test_one_of_two_brokers_down(nobody: str, kafka: KafkaPart, topic_name: str) -> None:
+    """One bootstrap server that answers is enough."""
+    kafka.create_topic(topic_name)
+    fill(kafka, topic_name, b"1", b"2")
+    both = settings(nobody, kafka.bootstrap_servers)
+    assert list(broker(both, topic_name).topics()) == [topic_name]
+    assert read(both, topic_name, 0, 2) == [0, 1]
+
+
+def test_aborted_records_are_progress(nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time limit runs from the last offset that librdkafka fetched, also where no record came of it."""
+    now_s = 0.0
+    monkeypatch.setattr(reading_client, "time", SimpleNamespace(monotonic=lambda: now_s))
+    reader = KafkaSource(settings(nobody, idle_timeout_ms=60_000)).open(OffsetRange(TopicPartition("t", 0), 0, 9))
+    statistics = '{"topics": {"t": {"partitions": {"0": {"next_offset": 5}}}}}'
+    monkeypatch.setattr(reader, "_asked_why", lambda: None)
+    with contextlib.closing(reader):
+        now_s = 59
+        reader._on_statistics('{"topics": {}}')
+        reader._on_statistics(statistics)
+        now_s = 118
+        reader._check_progress()
+        reader._on_statistics(statistics)  # the same offset again: it stands still
+        now_s = 120
+        with pytest.raises(KafkaUnavailable, match="no record for 60 s"):
+            reader._check_progress()
+
+
+# Records that do not fit
+
+
+def test_record_above_the_fetch_limits(kafka: KafkaPart, topic_name: str) -> None:
+    """A record of 5 MiB is read whatever the fetch limits: they bound how much is asked for, not what may come."""
+    kafka.create_topic(topic_name, 1, {"max.message.bytes": "20000000"})
+    fill(kafka, topic_name, b"small", bytes(5 * 1024 * 1024), b"small")
+    small = settings(kafka.bootstrap_servers, max_partition_fetch_bytes="1048576", fetch_max_bytes="1048576")
+    assert read(small, topic_name, 0, 3) == [0, 1, 2]
+
+
+def test_record_above_the_receive_limit(kafka: KafkaPart, topic_name: str) -> None:
+    """A record that the client may not receive is a matter of the configuration: property, size and limit are named."""
+    kafka.create_topic(topic_name, 1, {"max.message.bytes": "20000000"})
+    fill(kafka, topic_name, bytes(5 * 1024 * 1024))
+    small = settings(kafka.bootstrap_servers, fetch_max_bytes="1000000", receive_message_max_bytes="1001000")
+    with pytest.raises(ConfigurationError, match=rf"{topic_name}-0 \[0, 1\).*\(0\.\.1001000\).*receive\.message\.max"):
+        read(small, topic_name, 0, 1)
+
+
+# Who may
+
+
+class SecuredPart(KafkaPart):
+    """A broker with a second listener that asks for name and password, and an authorizer; PLAINTEXT is root's."""
+
+    def __init__(self) -> None:
+        self._sasl_port = ReservedPort()
+        self.sasl_address = f"{HOST}:{self._sasl_port.number}"
+        users = " ".join(f'user_{name}="{PASSWORD}"' for name in ("reader", "stranger"))
+        super().__init__(
+            {
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT",
+                "sasl.enabled.mechanisms": "PLAIN",
+                "listener.name.sasl.plain.sasl.jaas.config": (
+                    f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
+                ),
+                "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+                "super.users": "User:ANONYMOUS",
+            }
+        )
+
+    def _addresses(self) -> dict[str, str]:
+        more = f",SASL://{self.sasl_address}"
+        return {
+            name: value + more if name.endswith("listeners") else value for name, value in super()._addresses().items()
+        }
+
+    def stop(self) -> None:
+        super().stop()
+        self._sasl_port.close()
+
+    def client(self, user: str, password: str = PASSWORD, **more: str) -> KafkaSettings:
+        return settings(
+            self.sasl_address,
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="PLAIN",
+            sasl_username=user,
+            sasl_password=password,
+            **more,
+        )
+
+    def allow(self, user: str, topic: str, *operations: AclOperation) -> None:
+        admin = self.admin()
+        rules = [
+            AclBinding(
+                ResourceType.TOPIC,
+                topic,
+                ResourcePatternType.LITERAL,
+                f"User:{user}",
+                "*",
+                operation,
+                AclPermissionType.ALLOW,
+            )
+            for operation in operations
+        ]
+        for future in admin.create_acls(rules).values():
+            future.result(30)
+
+
+@pytest.fixture(scope="module")
+def secured() -> Iterator[SecuredPart]:
+    with SecuredPart() as part:
+        yield part
+
+
+@pytest.mark.parametrize(("user", "password"), [("reader", "wrong"), ("nobody", PASSWORD)])
+def test_wrong_credentials(secured: SecuredPart, user: str, password: str) -> None:
+    """A wrong name or password is refused at once in planning and in reading, and the password is not repeated."""
+    kafka = secured.client(user, password)
+    for ask in (broker(kafka, "orders").topics, lambda: read(kafka, "orders", 0, 1)):
+        with pytest.raises(ConfigurationError, match=r"(?s)uthentication failed.*sasl\.\*") as caught:
+            ask()
+        assert password not in str(caught.value)
+    assert PASSWORD not in repr(kafka)
+
+
+def test_reading_needs_no_rights_on_a_group(secured: SecuredPart, topic_name: str) -> None:
+    """Describe and Read on the topic are enough: no consumer group is used, so no rule for one is asked for."""
+    secured.create_topic(topic_name)
+    fill(secured, topic_name, b"1", b"2")
+    secured.allow("reader", topic_name, AclOperation.DESCRIBE, AclOperation.READ)
+    kafka = secured.client("reader")
+    planning, tp = broker(kafka, topic_name), TopicPartition(topic_name, 0)
+    assert planning.cluster_id() == broker(settings(secured.bootstrap_servers)).cluster_id()
+    assert list(planning.topics()) == [topic_name]
+    assert planning.offsets([tp])[tp].last_stable == 2
+    assert read(kafka, topic_name, 0, 2) == [0, 1]
+    # Long enough for the client to have been refused a group coordinator, again and again.
+    with pytest.raises(KafkaUnavailable, match="position 2"):
+        read(replace(kafka, idle_timeout_ms=1500), topic_name, 0, 9)
+
+
+def test_no_rights_on_the_topic(secured: SecuredPart, topic_name: str) -> None:
+    """A topic that the user may not describe is refused with the ACLs that are needed."""
+    secured.create_topic(topic_name)
+    fill(secured, topic_name, b"1")
+    kafka = secured.client("stranger")
+    with pytest.raises(ConfigurationError, match=rf"(?s){topic_name}.*Describe") as caught:
+        broker(kafka, topic_name).topics()
+    assert caught.value.exit_status == 78
+    with pytest.raises(ConfigurationError, match=rf"(?s){topic_name}.*Read"):
+        read(replace(kafka, idle_timeout_ms=1500), topic_name, 0, 1)
+
+
+def test_describe_without_read(secured: SecuredPart, topic_name: str) -> None:
+    """Who may describe a topic and not read it can plan; the reading is refused by name."""
+    secured.create_topic(topic_name)
+    fill(secured, topic_name, b"1")
+    secured.allow("stranger", topic_name, AclOperation.DESCRIBE)
+    kafka = secured.client("stranger")
+    tp = TopicPartition(topic_name, 0)
+    assert broker(kafka, topic_name).offsets([tp])[tp].high_watermark == 1
+    with pytest.raises(ConfigurationError, match=rf"(?s){topic_name}.*Read on the topics"):
+        read(kafka, topic_name, 0, 1)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_plaintext_to_a_listener_that_wants_a_login(secured: SecuredPart) -> None:
+    """A client without credentials is told what the connection said."""
+    with pytest.raises((KafkaUnavailable, ConfigurationError), match=secured.sasl_address):
+        broker(settings(secured.sasl_address), "orders").topics()
+
+
+@pytest.mark.usefixtures("hasty")
+def test_tls_to_a_listener_without(kafka: KafkaPart) -> None:
+    """TLS against a listener that speaks none is temporary (it may be a restart), with a hint."""
+    with pytest.raises(KafkaUnavailable, match=r"SSL_HANDSHAKE.*security\.protocol"):
+        broker(settings(kafka.bootstrap_servers, security_protocol="ssl"), "orders").topics()
+
+
+def test_topic_that_is_missing_is_no_refusal(secured: SecuredPart) -> None:
+    """For who may describe everything, a missing topic is missing and not forbidden."""
+    root = settings(secured.bootstrap_servers)
+    assert broker(root, "no-such-topic").topics() == {}
+    with pytest.raises(TopicMissing):
+        broker(root).offsets([TopicPartition("no-such-topic", 0)])
+
+
+# A broker that comes and goes
+
+
+def test_broker_restarted_while_a_range_is_read(secured: SecuredPart, topic_name: str) -> None:
+    """A reader outlives a crash of the broker: once it is back the range goes on where it was, each record once."""
+    secured.create_topic(topic_name)
+    fill(secured, topic_name, b"1", b"2")
+    offsets = OffsetRange(TopicPartition(topic_name, 0), 0, 4)
+    with contextlib.closing(KafkaSource(settings(secured.bootstrap_servers)).open(offsets)) as reader:
+        batches = iter(reader)
+        found = [batch.offset_at(0) for batch in [next(batches)]]
+        assert found == [0]
+        secured.kill()
+        secured.restart()
+        fill(secured, topic_name, b"3", b"4")
+        assert [batch.offset_at(index) for batch in batches for index in range(len(batch))] == [2, 3]
+
+
+# Nothing on the terminal
+
+
+def test_librdkafka_is_silent(nobody: str, secured: SecuredPart) -> None:
+    """Failed connections, refused logins and odd properties leave no line of librdkafka's on standard error."""
+    script = f"""
+from kafka_s3.errors import ExporterError
+from kafka_s3.kafka import broker as planning_client
+from tests.adapters.test_kafka_errors import broker, read, settings
+planning_client.CONNECT_TIMEOUT_S = 1
+login = dict(security_protocol="SASL_PLAINTEXT", sasl_mechanism="PLAIN", sasl_username="reader", sasl_password="x")
+for client in (
+    settings({nobody!r}, idle_timeout_ms=500),
+    settings({secured.sasl_address!r}, idle_timeout_ms=500, **login),
+    settings({nobody!r}, idle_timeout_ms=500, compression_type="gzip", sasl_mechanism="PLAIN"),
+    settings({nobody!r}, idle_timeout_ms=500, no_such_property="1"),
+):
+    for ask in (lambda: broker(client, "orders").topics(), lambda: read(client, "orders", 0, 1)):
+        try:
+            ask()
+        except ExporterError as error:
+            print(type(error).__name__)
+"""
+    ran = run_python(script)
+    assert ran.stdout.split() == [
+        *["KafkaUnavailable"] * 2,
+        *["ConfigurationError"] * 2,
+        *["KafkaUnavailable"] * 2,
+        *["ConfigurationError"] * 2,
+    ]
+    assert ran.stderr == ""
+
+
+def test_debug_is_not_silent(nobody: str) -> None:
+    """Who sets librdkafka's `debug` gets its log on standard error."""
+    ran = run_python(
+        f"from tests.adapters.test_kafka_errors import broker, settings\nbroker(settings({nobody!r}, debug='broker'))\n"
+    )
+    assert "BROKER" in ran.stderr
+
+
+# Last: a node that was silent for longer than its session takes a while to be itself again.
+
+
+@pytest.mark.usefixtures("hasty")
+def test_broker_that_falls_silent(secured: SecuredPart, topic_name: str) -> None:
+    """A broker that stops answering is given up, in planning and in reading, and is fine again afterwards."""
+    secured.create_topic(topic_name)
+    fill(secured, topic_name, b"1", b"2")
+    kafka = settings(secured.bootstrap_servers, idle_timeout_ms=1000)
+    planning, tp = broker(kafka, topic_name), TopicPartition(topic_name, 0)
+    planning.topics()
+    secured.suspend()
+    try:
+        with pytest.raises(KafkaUnavailable, match=secured.bootstrap_servers):
+            planning.offsets([tp])
+        with pytest.raises(KafkaUnavailable, match=r"\[0, 2\).*position 0"):
+            read(kafka, topic_name, 0, 2)
+    finally:
+        secured.resume()
+    assert read(replace(kafka, idle_timeout_ms=60_000), topic_name, 0, 2) == [0, 1]
+
+
+def run_python(script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'jobs'}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )

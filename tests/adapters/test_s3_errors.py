@@ -1,0 +1,494 @@
+"""What goes wrong between the exporter and S3, as the exporter says it."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import inspect
+import pickle
+import socket
+import string
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import botocore.exceptions
+import botocore.parsers
+import pytest
+import urllib3.exceptions
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
+
+from kafka_s3.errors import ExporterError, StoreRefused, StoreUnavailable
+from kafka_s3.ports import ObjectInfo, Put
+from kafka_s3.s3 import S3Store
+from kafka_s3.settings.model import RetrySettings, S3Settings
+
+SECRET = "SeCrEtSeCrEt"
+SETTINGS = S3Settings(
+    bucket="lake",
+    region="eu-west-1",
+    endpoint_url="http://127.0.0.1:9",
+    access_key_id="AKIAEXAMPLE",
+    secret_access_key=SECRET,
+    retry=RetrySettings(retries=2, backoff_ms=0),
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One request as a server saw it; header names in lower case."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class ScriptedServer:
+    """Answers each request with the next of `answers`, raw bytes; `None` hangs up without an answer."""
+
+    def __init__(self) -> None:
+        self.answers: list[bytes | None] = []
+        self.seen: list[Seen] = []
+        script = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def handle_one_request(self) -> None:
+                self.close_connection = True
+                self.raw_requestline = self.rfile.readline(65537)
+                if not self.raw_requestline or not self.parse_request():
+                    return
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                script.seen.append(Seen(self.command, self.path, headers, body))
+                self.close_connection = True
+                answer = script.answers.pop(0)
+                if answer is not None:
+                    self.wfile.write(answer)
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+def answer(status: int, body: bytes = b"", *, length: int | None = None, **headers: str) -> bytes:
+    """An HTTP answer; `length` claims another Content-Length than the body's."""
+    lines = [f"HTTP/1.1 {status} Scripted", f"Content-Length: {len(body) if length is None else length}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "Connection: close", "", ""]).encode() + body
+
+
+def refusal(status: int, code: str, message: str = "Because.") -> bytes:
+    """S3's error document."""
+    return answer(status, f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode())
+
+
+CREATED_UPLOAD = answer(200, b"<R><UploadId>u1</UploadId></R>")
+PART = answer(200, ETag='"p"')
+COMPLETED = answer(200, b"<R><ETag>e</ETag></R>")
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    scripted = ScriptedServer()
+    yield scripted
+    scripted.stop()
+
+
+@pytest.fixture
+def store(server: ScriptedServer) -> S3Store:
+    return S3Store(replace(SETTINGS, endpoint_url=server.url))
+
+
+# Every error is translated
+
+
+def made(kind: type[Exception]) -> Exception:
+    """An instance of an error class of botocore or urllib3, with everything its message needs."""
+    if issubclass(kind, botocore.exceptions.ClientError):
+        return kind({"Error": {"Code": "Odd", "Message": "m"}}, "PutObject")
+    if kind.__module__.startswith("botocore."):
+        fields = {name: "x" for _, name, _, _ in string.Formatter().parse(getattr(kind, "fmt", "")) if name}
+        return kind(**fields, **({"last_response": {}} if kind is botocore.exceptions.WaiterError else {}))
+    wanted = [name for name in inspect.signature(kind.__init__).parameters if name not in ("self", "args", "kwargs")]
+    given = {"response": SimpleNamespace(tell=lambda: 1, length_remaining=1), "length": b"1"}
+    return kind(**{name: given.get(name, 1) for name in wanted})
+
+
+def error_classes() -> list[type[Exception]]:
+    """Every error class that botocore and urllib3 define for requests and answers, and the ones under the former."""
+    found = [kind for _, kind in inspect.getmembers(botocore.exceptions, inspect.isclass)]
+    found += [kind for _, kind in inspect.getmembers(urllib3.exceptions, inspect.isclass)]
+    roots = (urllib3.exceptions.HTTPError, OSError)
+    return [
+        kind
+        for kind in [*found, botocore.parsers.ResponseParserError, ConnectionResetError, TimeoutError]
+        if not issubclass(kind, Warning)
+        and (issubclass(kind, roots) or (issubclass(kind, Exception) and kind.__module__.startswith("botocore.")))
+    ]
+
+
+OPERATIONS: dict[str, Callable[[S3Store], object]] = {
+    "put_object": lambda store: store.put_if_absent("k", b""),
+    "get_object": lambda store: store.get("k"),
+    "head_object": lambda store: store.head("k"),
+    "list_objects_v2": lambda store: list(store.list("")),
+    "create_multipart_upload": lambda store: store.start_multipart("k"),
+}
+
+
+@pytest.mark.parametrize("kind", error_classes(), ids=lambda kind: f"{kind.__module__}.{kind.__name__}")
+def test_no_library_error_leaks(kind: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever class botocore or urllib3 raises, the exporter raises one of its two, and the message is not empty."""
+    store = S3Store(replace(SETTINGS, retry=RetrySettings(0, 0)))
+
+    def fail(**_: object) -> None:
+        raise made(kind)
+
+    meta = store._client.meta
+    monkeypatch.setattr(store, "_client", SimpleNamespace(meta=meta, **dict.fromkeys(OPERATIONS, fail)))
+    for operation in OPERATIONS.values():
+        with pytest.raises((StoreRefused, StoreUnavailable)) as caught:
+            operation(store)
+        assert "s3://lake" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "expected", "words"),
+    [
+        (404, "NoSuchBucket", StoreRefused, "bucket 'lake' does not exist"),
+        (403, "AccessDenied", StoreRefused, "s3:PutObject"),
+        (403, "InvalidAccessKeyId", StoreRefused, "access key AKIA…"),
+        (403, "SignatureDoesNotMatch", StoreRefused, "access key AKIA…"),
+        (403, "RequestTimeTooSkewed", StoreUnavailable, "403 RequestTimeTooSkewed"),
+        (400, "ExpiredToken", StoreUnavailable, "400 ExpiredToken"),
+        (400, "RequestTimeout", StoreUnavailable, "400 RequestTimeout"),
+        (400, "KMS.ThrottlingException", StoreUnavailable, "Throttling"),
+        (409, "ConditionalRequestConflict", StoreUnavailable, "409 ConditionalRequestConflict"),
+        (409, "OperationAborted", StoreUnavailable, "409 OperationAborted"),
+        (429, "TooManyRequests", StoreUnavailable, "429"),
+        (500, "InternalError", StoreUnavailable, "500 InternalError"),
+        (503, "SlowDown", StoreUnavailable, "503 SlowDown"),
+        (501, "NotImplemented", StoreRefused, "If-None-Match"),
+        (400, "AuthorizationHeaderMalformed", StoreRefused, "s3.region=eu-west-1"),
+        (400, "EntityTooLarge", StoreRefused, "400 EntityTooLarge"),
+    ],
+)
+def test_answers(
+    server: ScriptedServer, store: S3Store, status: int, code: str, expected: type[ExporterError], words: str
+) -> None:
+    """An error of S3 is temporary, and tried 1 + retries times, or final, and tried once; the message tells which."""
+    server.answers = [refusal(status, code)] * 3
+    with pytest.raises(expected) as caught:
+        store.put_if_absent("topics/k", b"x")
+    assert type(caught.value) is expected
+    assert words in str(caught.value)
+    assert len(server.seen) == (3 if expected is StoreUnavailable else 1)
+    assert ("(3 tries)" in str(caught.value)) == (expected is StoreUnavailable)
+    assert SECRET not in str(caught.value)
+
+
+def test_secrets_never_show(server: ScriptedServer) -> None:
+    """A secret that a server or a library repeats is hidden in the message, and in the settings' own text."""
+    settings = replace(
+        SETTINGS, endpoint_url=server.url, session_token="ToKeN", put_arguments={"SSECustomerKey": "KeYkEy"}
+    )
+    server.answers = [refusal(403, "AccessDenied", f"secret {SECRET}, token ToKeN, key KeYkEy.")]
+    with pytest.raises(StoreRefused) as caught:
+        S3Store(settings).head("k") or S3Store(settings).get("k")
+    for secret in (SECRET, "ToKeN", "KeYkEy"):
+        assert secret not in str(caught.value)
+        assert secret not in repr(settings)
+
+
+# Real servers
+
+
+@pytest.fixture(params=["moto", "versitygw"])
+def settings(request: pytest.FixtureRequest) -> S3Settings:
+    real: Any = request.getfixturevalue(request.param)
+    return replace(
+        SETTINGS,
+        endpoint_url=real.endpoint_url,
+        region=real.region,
+        access_key_id=real.access_key,
+        secret_access_key=real.secret_key,
+    )
+
+
+@pytest.mark.parametrize("operation", [name for name in OPERATIONS if name != "head_object"])
+def test_missing_bucket(settings: S3Settings, operation: str) -> None:
+    """A bucket that is not there is refused at once, by name, with what to do."""
+    requests: list[str] = []
+    store = S3Store(replace(settings, bucket="no-such-bucket"), on_request=requests.append)
+    with pytest.raises(StoreRefused, match=r"bucket 'no-such-bucket' does not exist [\s\S]*s3\.bucket\.name"):
+        OPERATIONS[operation](store)
+    assert len(requests) == 1
+
+
+def test_wrong_secret(versitygw: Any) -> None:
+    """A wrong secret key is refused with the access key's beginning, and neither secret is shown."""
+    settings = replace(SETTINGS, endpoint_url=versitygw.endpoint_url, region=versitygw.region)
+    store = S3Store(replace(settings, access_key_id=versitygw.access_key, secret_access_key=SECRET))
+    with pytest.raises(StoreRefused, match=r"SignatureDoesNotMatch.*access key test… of the configuration") as caught:
+        store.put_if_absent("k", b"")
+    assert SECRET not in str(caught.value)
+
+
+def test_unknown_access_key(versitygw: Any) -> None:
+    """An access key that the store does not know is refused, with what was tried."""
+    store = S3Store(replace(SETTINGS, endpoint_url=versitygw.endpoint_url, region=versitygw.region))
+    with pytest.raises(StoreRefused, match=r"access key AKIA… of the configuration"):
+        store.put_if_absent("k", b"")
+
+
+def test_one_request_per_object(settings: S3Settings, request: pytest.FixtureRequest, bucket_name: str) -> None:
+    """An object below the part size is one PUT and nothing else; the newest log entry is one LIST."""
+    request.getfixturevalue("moto" if "moto" in request.node.name else "versitygw").create_bucket(bucket_name)
+    requests: list[str] = []
+    store = S3Store(replace(settings, bucket=bucket_name), on_request=requests.append)
+    store.put_if_absent("k", b"x" * 2_000_000, metadata={"sha256": "0"})
+    list(store.list("", limit=1))
+    assert requests == ["PutObject", "ListObjectsV2"]
+
+
+# No answer, or half of one
+
+
+def test_nobody_listens() -> None:
+    """A port where nobody listens is temporary: each try is made, and the message names address and property."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, not listening: connections are refused, and nobody else gets it
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        requests: list[str] = []
+        store = S3Store(replace(SETTINGS, endpoint_url=url), on_request=requests.append)
+        with pytest.raises(StoreUnavailable, match=rf"EndpointConnectionError.*{url}.*3 tries.*store\.url"):
+            store.put_if_absent("k", b"")
+    assert requests == ["PutObject"] * 3
+
+
+def test_slow_down_then_success(server: ScriptedServer, store: S3Store) -> None:
+    """503 SlowDown is retried with the same bytes under the same condition, and then passes."""
+    server.answers = [refusal(503, "SlowDown"), refusal(409, "ConditionalRequestConflict"), answer(200, ETag='"e"')]
+    assert store.put_if_absent("k", b"body") is Put.CREATED
+    assert [(seen.method, seen.body, seen.headers["if-none-match"]) for seen in server.seen] == [
+        ("PUT", b"body", "*")
+    ] * 3
+
+
+def test_no_retries(server: ScriptedServer) -> None:
+    """With `s3.part.retries=0` there is one request: the SDK's own retries are off."""
+    server.answers = [refusal(503, "SlowDown")] * 9
+    store = S3Store(replace(SETTINGS, endpoint_url=server.url, retry=RetrySettings(0, 0)))
+    with pytest.raises(StoreUnavailable):
+        store.put_if_absent("k", b"")
+    assert len(server.seen) == 1
+
+
+def test_lost_answer(server: ScriptedServer, store: S3Store) -> None:
+    """A put whose answer got lost is tried again and says EXISTS: the caller compares the bytes."""
+    server.answers = [None, refusal(412, "PreconditionFailed")]
+    assert store.put_if_absent("k", b"body") is Put.EXISTS
+    assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize("size", [10, 3_000_000])
+def test_cut_body_of_get(server: ScriptedServer, store: S3Store, size: int) -> None:
+    """A body that ends early is never taken for the object: get starts again, and gives up after its retries."""
+    whole, cut = answer(200, b"x" * size), answer(200, b"x" * (size - 1), length=size)
+    server.answers = [cut, whole]
+    assert store.get("k") == b"x" * size
+    server.answers = [cut] * 3
+    with pytest.raises(StoreUnavailable, match=r"GetObject s3://lake/k .*3 tries"):
+        store.get("k")
+
+
+def test_cut_body_of_read(server: ScriptedServer, store: S3Store) -> None:
+    """A streamed body that ends early raises; what came before was handed out, nothing is made up or left out."""
+    server.answers = [answer(200, b"x" * 1_500_000, length=3_000_000)]
+    chunks = store.read("k")
+    assert len(next(chunks)) == 1 << 20
+    with pytest.raises(StoreUnavailable, match=r"s3://lake/k"):
+        list(chunks)
+    assert len(server.seen) == 1
+
+
+def test_answer_that_is_no_xml(server: ScriptedServer, store: S3Store) -> None:
+    """Half an XML document (a proxy's page, a cut answer) is temporary, not a crash."""
+    server.answers = [answer(200, b"<ListBucketResult><Contents><Key>a")] * 3
+    with pytest.raises(StoreUnavailable, match="3 tries"):
+        list(store.list(""))
+
+
+def test_unordered_list(server: ScriptedServer, store: S3Store) -> None:
+    """A store whose lists have no order is refused: the newest commit could not be found in it."""
+    entries = b"".join(b"<Contents><Key>%s</Key><Size>1</Size></Contents>" % key for key in (b"a", b"c", b"b"))
+    server.answers = [answer(200, b"<ListBucketResult><IsTruncated>false</IsTruncated>%s</ListBucketResult>" % entries)]
+    listing = store.list("")
+    assert [next(listing), next(listing)] == [ObjectInfo("a", 1), ObjectInfo("c", 1)]
+    with pytest.raises(StoreRefused, match="out of order: 'b' after 'c'"):
+        next(listing)
+
+
+# Multipart
+
+
+def test_completion_that_answers_200_with_an_error(server: ScriptedServer, store: S3Store) -> None:
+    """S3 may send 200 first and fail afterwards: the error in the body counts, and is retried."""
+    server.answers = [CREATED_UPLOAD, PART, refusal(200, "InternalError"), COMPLETED]
+    upload = store.start_multipart("k")
+    upload.put_part(b"x")
+    assert upload.complete_if_absent() is Put.CREATED
+    assert [seen.headers.get("if-none-match") for seen in server.seen] == [None, None, "*", "*"]
+
+
+def test_completion_that_answers_200_with_a_lost_race(server: ScriptedServer, store: S3Store) -> None:
+    """A 412 inside a 200 is a lost race like any other: EXISTS, and the parts are deleted."""
+    server.answers = [CREATED_UPLOAD, PART, refusal(200, "PreconditionFailed"), answer(204)]
+    upload = store.start_multipart("k")
+    upload.put_part(b"x")
+    assert upload.complete_if_absent() is Put.EXISTS
+    assert server.seen[-1].method == "DELETE"
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_completion_whose_answer_got_lost(server: ScriptedServer, store: S3Store, exists: bool) -> None:
+    """The upload is gone at the second try: EXISTS if an object is there, else temporary, all is to be sent again."""
+    gone = refusal(404, "NoSuchUpload")
+    server.answers = [CREATED_UPLOAD, PART, None, gone, gone, answer(200, ETag='"e"') if exists else answer(404)]
+    upload = store.start_multipart("k")
+    upload.put_part(b"x")
+    if exists:
+        assert upload.complete_if_absent() is Put.EXISTS
+    else:
+        with pytest.raises(StoreUnavailable, match="multipart upload of s3://lake/k is gone"):
+            upload.complete_if_absent()
+    assert server.answers == []
+
+
+def test_parts_are_retried_one_by_one(server: ScriptedServer, store: S3Store) -> None:
+    """A part that fails is sent again alone, under its own number."""
+    server.answers = [CREATED_UPLOAD, PART, refusal(500, "InternalError"), None, PART, COMPLETED]
+    upload = store.start_multipart("k")
+    upload.put_part(b"one")
+    upload.put_part(b"two")
+    assert upload.complete_if_absent() is Put.CREATED
+    assert [seen.body for seen in server.seen[1:5]] == [b"one", b"two", b"two", b"two"]
+    assert all("partNumber=2" in seen.path for seen in server.seen[2:5])
+
+
+def test_abort_never_masks_the_first_error(server: ScriptedServer, store: S3Store) -> None:
+    """An abort that is refused raises nothing: what the caller sees is the error that made it abort."""
+    server.answers = [CREATED_UPLOAD, refusal(403, "AccessDenied", "First."), refusal(403, "AccessDenied", "Second.")]
+    upload = store.start_multipart("k")
+
+    def attempt() -> None:
+        try:
+            upload.put_part(b"x")
+        except StoreRefused:
+            upload.abort()
+            raise
+
+    with pytest.raises(StoreRefused, match=r"First\."):
+        attempt()
+    assert [seen.method for seen in server.seen] == ["POST", "PUT", "DELETE"]
+
+
+# Settings
+
+
+def test_put_arguments(server: ScriptedServer) -> None:
+    """What is added to a put goes to PUT and to the start of a multipart upload, a customer's key to every request."""
+    arguments = {"ACL": "private", "SSECustomerAlgorithm": "AES256", "SSECustomerKey": "k" * 32}
+    store = S3Store(replace(SETTINGS, endpoint_url=server.url, put_arguments=arguments))
+    server.answers = [answer(200), CREATED_UPLOAD, PART, COMPLETED, answer(200), answer(200, b"x")]
+    store.put_if_absent("k", b"x")
+    upload = store.start_multipart("k")
+    upload.put_part(b"x")
+    upload.complete_if_absent()
+    store.head("k")
+    store.get("k")
+    key_headers = "x-amz-server-side-encryption-customer-key"
+    assert [key_headers in seen.headers for seen in server.seen] == [True] * 6
+    assert [seen.headers.get("x-amz-acl") for seen in server.seen] == ["private", "private", None, None, None, None]
+
+
+def test_requests_are_plain(server: ScriptedServer, store: S3Store) -> None:
+    """No checksum trailer and no chunked body, which many stores refuse: the bytes with their length."""
+    server.answers = [answer(200)]
+    store.put_if_absent("k", b"body", metadata={"sha256": "0"})
+    (seen,) = server.seen
+    assert seen.path == "/lake/k"  # path style
+    assert (seen.headers["content-length"], seen.headers["x-amz-meta-sha256"]) == ("4", "0")
+    assert not {name for name in seen.headers if "checksum" in name or name in ("transfer-encoding", "content-type")}
+
+
+@pytest.mark.parametrize(
+    ("expect", "size", "sent"), [(True, 1 << 20, True), (True, 1000, False), (False, 1 << 20, False)]
+)
+def test_expect_continue(server: ScriptedServer, expect: bool, size: int, sent: bool) -> None:
+    """A large body waits for the store's "100 Continue" unless that is switched off; a small one never does."""
+    server.answers = [answer(200)]
+    S3Store(replace(SETTINGS, endpoint_url=server.url, expect_continue=expect)).put_if_absent("k", bytes(size))
+    (seen,) = server.seen
+    assert ("expect" in seen.headers) == sent
+    assert seen.body == bytes(size)
+
+
+@pytest.mark.parametrize(("scheme", "signed"), [("https", False), ("http", True)])
+def test_the_body_is_signed_only_without_tls(scheme: str, signed: bool) -> None:
+    """The signature covers the body's SHA-256 over plain HTTP and leaves it out under TLS, which guards the body."""
+    hashes: list[str] = []
+
+    def reply(request: Any, **_: object) -> Any:
+        hashes.append(request.headers["X-Amz-Content-SHA256"].decode())
+        return AWSResponse(request.url, 200, HTTPHeaders(), SimpleNamespace(stream=lambda: iter(())))
+
+    store = S3Store(replace(SETTINGS, endpoint_url=f"{scheme}://store.invalid"))
+    store._client.meta.events.register("before-send.s3", reply)
+    assert store.put_if_absent("k", b"body") is Put.CREATED
+    assert hashes == [hashlib.sha256(b"body").hexdigest() if signed else "UNSIGNED-PAYLOAD"]
+
+
+def test_proxy(server: ScriptedServer) -> None:
+    """With `s3.proxy.url` requests go there, with the store's address in them."""
+    server.answers = [answer(200)]
+    S3Store(replace(SETTINGS, endpoint_url="http://store.invalid", proxy_url=server.url)).put_if_absent("k", b"")
+    assert server.seen[0].path == "http://store.invalid/lake/k"
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:9000", "http://", "minio"])
+def test_endpoint_that_is_no_url(url: str) -> None:
+    """A `store.url` that is no URL is refused when the store is made, by name."""
+    with pytest.raises(StoreRefused, match=r"store\.url"):
+        S3Store(replace(SETTINGS, endpoint_url=url))
+
+
+def test_no_credentials() -> None:
+    """Without credentials anywhere the message says which properties to set."""
+    store = S3Store(replace(SETTINGS, access_key_id=None, secret_access_key=None))
+    with pytest.raises(StoreRefused, match=r"aws\.access\.key\.id and aws\.secret\.access\.key"):
+        store.put_if_absent("k", b"")
+
+
+def test_half_of_the_credentials() -> None:
+    """An access key without its secret is refused when the store is made."""
+    with pytest.raises(StoreRefused, match=r"aws\.secret\.access\.key"):
+        S3Store(replace(SETTINGS, secret_access_key=None))
+
+
+def test_pickle(server: ScriptedServer, store: S3Store) -> None:
+    """A store travels to a Spark task as its settings and works there."""
+    server.answers = [answer(200)]
+    assert pickle.loads(pickle.dumps(store)).put_if_absent("k", b"") is Put.CREATED

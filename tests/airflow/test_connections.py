@@ -1,0 +1,164 @@
+"""What a connector takes from Airflow, and what the operator makes of a Spark connection; no task runs here."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("airflow_db")]
+
+CONNECTOR = """\
+name=orders
+connector.class=io.confluent.connect.s3.S3SinkConnector
+topics=orders
+s3.bucket.name=archive
+s3.region=us-east-1
+storage.class=io.confluent.connect.s3.storage.S3Storage
+format.class=io.confluent.connect.s3.format.json.JsonFormat
+value.converter=org.apache.kafka.connect.json.JsonConverter
+value.converter.schemas.enable=false
+flush.size=100
+"""
+
+
+@pytest.fixture
+def connector(tmp_path: Path) -> Path:
+    path = tmp_path / "orders.properties"
+    path.write_text(CONNECTOR)
+    return path
+
+
+def set_connection(monkeypatch: pytest.MonkeyPatch, conn_id: str, **fields: object) -> None:
+    monkeypatch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", json.dumps(fields))
+
+
+def test_connections(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
+    """The Kafka connection's extra and the AWS connection's keys, region and endpoint reach settings and driver."""
+    from kafka_s3_airflow.connections import load_connector
+
+    set_connection(
+        monkeypatch, "kafka_default", conn_type="kafka", extra={"bootstrap.servers": "k:9092", "ssl.key.password": "pw"}
+    )
+    extra = {"endpoint_url": "http://s:9000", "region_name": "eu-west-1", "aws_session_token": "token"}
+    set_connection(monkeypatch, "aws_default", conn_type="aws", login="id", password="secret", extra=extra)
+    found = load_connector(connector)
+    assert found.handover.kafka == {"bootstrap.servers": "k:9092", "ssl.key.password": "pw"}
+    assert found.settings.kafka.client["bootstrap.servers"] == "k:9092"
+    s3 = found.settings.s3
+    assert (s3.access_key_id, s3.secret_access_key, s3.session_token) == ("id", "secret", "token")
+    assert (s3.endpoint_url, s3.region) == ("http://s:9000", "us-east-1"), "the connector file comes first"
+    assert "secret" not in repr(found)
+
+
+def test_connections_by_name(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
+    """export.kafka.conn.id and export.aws.conn.id name other connections."""
+    from kafka_s3_airflow.connections import load_connector
+
+    connector.write_text(f"{CONNECTOR}export.kafka.conn.id=mine\nexport.aws.conn.id=ours\n")
+    set_connection(monkeypatch, "mine", conn_type="kafka", extra={"bootstrap.servers": "mine:9092"})
+    set_connection(
+        monkeypatch, "ours", conn_type="aws", extra={"service_config": {"s3": {"endpoint_url": "http://ours:1"}}}
+    )
+    found = load_connector(connector)
+    assert found.settings.kafka.client["bootstrap.servers"] == "mine:9092"
+    assert found.settings.s3.endpoint_url == "http://ours:1"
+
+
+def test_no_connections(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
+    """Connections need not exist, and the sample that `airflow standalone` puts into a new database is none."""
+    from kafka_s3_airflow.connections import load_connector
+
+    connector.write_text(
+        f"{CONNECTOR}consumer.override.bootstrap.servers=own:9092\n"
+        "export.kafka.conn.id=nowhere\nexport.aws.conn.id=nowhere\n"
+    )
+    found = load_connector(connector)
+    assert (found.handover.kafka, found.handover.aws) == (None, None)
+    connector.write_text(CONNECTOR)
+    sample = {"bootstrap.servers": "broker:29092", "group.id": "my-group"}
+    set_connection(monkeypatch, "kafka_default", conn_type="kafka", extra=sample)
+    (connector.parent / "worker.properties").write_text("bootstrap.servers=worker:9092\n")
+    assert load_connector(connector).settings.kafka.client["bootstrap.servers"] == "worker:9092"
+
+
+def test_a_role_is_refused(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
+    """A connection that says to assume a role is refused, since its keys alone may be another identity."""
+    from kafka_s3.errors import ConfigurationError
+    from kafka_s3_airflow.connections import load_connector
+
+    set_connection(monkeypatch, "aws_default", conn_type="aws", extra={"role_arn": "arn:aws:iam::1:role/x"})
+    with pytest.raises(ConfigurationError, match="aws_default cannot be used:\n  role_arn: not supported yet"):
+        load_connector(connector)
+
+
+def test_secrets(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
+    """${secrets:NAME} is an Airflow variable or a connection's password; only those used go to the driver."""
+    from kafka_s3_airflow.connections import load_connector
+
+    connector.write_text(
+        f"{CONNECTOR}consumer.override.bootstrap.servers=k:9092\n"
+        "aws.access.key.id=${secrets:key-id}\naws.secret.access.key=${secrets:key}\n"
+    )
+    monkeypatch.setenv("AIRFLOW_VAR_KEY-ID", "of-the-variable")
+    monkeypatch.setenv("AIRFLOW_VAR_UNUSED", "unused")
+    set_connection(monkeypatch, "key", conn_type="generic", password="of-the-connection")
+    handover = load_connector(connector).handover
+    assert dict(handover.secrets) == {"key-id": "of-the-variable", "key": "of-the-connection"}
+
+
+def test_a_secret_that_is_not_there(connector: Path) -> None:
+    """A missing secret is a configuration error that names it."""
+    from kafka_s3.errors import ConfigurationError
+    from kafka_s3_airflow.connections import load_connector
+
+    connector.write_text(f"{CONNECTOR}consumer.override.bootstrap.servers=${{secrets:nowhere}}\n")
+    with pytest.raises(ConfigurationError, match="secrets:nowhere"):
+        load_connector(connector)
+
+
+def test_spark_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that is missing or unparsable is an error that says what to do; YARN is fine if it is meant."""
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from kafka_s3_airflow.connections import find_connection
+    from kafka_s3_airflow.operators import check_connection
+
+    monkeypatch.setenv("AIRFLOW_CONN_UNPARSABLE", "spark://local[2]")
+    for conn_id in ("nowhere", "unparsable"):
+        with pytest.raises(AirflowFailException, match=f"{conn_id} is missing, or cannot be parsed.*connections add"):
+            check_connection(conn_id, find_connection(conn_id))
+    set_connection(monkeypatch, "meant", conn_type="spark", host="yarn")
+    monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
+    check_connection("meant", find_connection("meant"))
+    set_connection(monkeypatch, "standalone", conn_type="spark", host="spark://127.0.0.1", port=7077)
+    check_connection("standalone", find_connection("standalone"))
+
+
+def test_spark_submit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """spark-submit comes from PATH, else from beside this Python, whose environment need not be activated."""
+    from kafka_s3_airflow.operators import find_spark_submit
+
+    assert find_spark_submit(None, {"PATH": str(tmp_path)}) == str(Path(sys.executable).parent / "spark-submit")
+    (tmp_path / "spark-submit").touch(mode=0o755)
+    assert find_spark_submit(None, {"PATH": str(tmp_path)}) is None
+
+
+def test_folders_of_killed_tries(tmp_path: Path) -> None:
+    """A try removes its folder, and what tries that were killed have left; a folder in use stays."""
+    from kafka_s3_airflow.operators import _scratch
+
+    killed = tmp_path / "kafka-s3-spark-killed"
+    killed.mkdir()
+    (killed / "lock").touch()
+    other = tmp_path / "other"
+    other.mkdir()
+    environment = {"SPARK_LOCAL_DIRS": f"{tmp_path},/elsewhere"}
+    with _scratch(environment) as mine:
+        assert mine.parent == tmp_path
+        assert not killed.exists()
+        with _scratch(environment) as another:
+            assert mine.exists()
+            assert another != mine
+    assert os.listdir(tmp_path) == ["other"]

@@ -1,0 +1,150 @@
+"""`kafka-s3 validate`."""
+
+import json
+from pathlib import Path
+
+from tests.cli.command import PLAIN, call, call_process, write_properties
+
+CANARY = "canary-of-a-secret"
+
+
+def test_a_good_file_shows_value_source_and_meaning(tmp_path: Path) -> None:
+    """Every property in effect is a row with its value, where it comes from and what it means; exit status 0."""
+    config = write_properties(tmp_path / "orders.properties", PLAIN)
+    result = call("validate", config)
+    assert result.exit_code == 0, result.output
+    rows = [line for line in result.stdout.splitlines() if line.startswith("flush.size ")]
+    assert [row.split() for row in rows] == [["flush.size", "3", "connector", "file", "Records", "per", "object."]]
+    assert "topics.dir" in result.stdout
+    assert f"{config} is valid" in result.stdout
+
+
+def test_needless_properties_are_listed_with_their_reason(tmp_path: Path) -> None:
+    """What Connect knows and nobody needs here is accepted, and the table says why."""
+    config = write_properties(tmp_path / "orders.properties", {**PLAIN, "s3.elastic.buffer.enable": "true"})
+    result = call("validate", config)
+    assert result.exit_code == 0
+    needless = result.stdout.partition("Accepted, and needless here")[2]
+    assert "s3.elastic.buffer.enable" in needless
+    assert "s3.elastic.buffer.enable" not in result.stdout.partition("Accepted, and needless here")[0]
+
+
+def test_a_bad_file_shows_every_problem(tmp_path: Path) -> None:
+    """All problems at once, each with property and value, on stderr; exit status 1."""
+    wrong = {**PLAIN, "flush.size": "none", "flush.sze": "3", "s3.part.size": "7"}
+    del wrong["s3.bucket.name"]
+    result = call("validate", write_properties(tmp_path / "orders.properties", wrong))
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    for part in ("flush.size=none", "flush.sze", "s3.part.size=7", "s3.bucket.name"):
+        assert part in result.stderr
+
+
+def test_json_is_for_machines(tmp_path: Path) -> None:
+    """--json gives the rows of a good file, and the problems of a bad one, as JSON on stdout."""
+    good = json.loads(call("validate", write_properties(tmp_path / "a.properties", PLAIN), "--json").stdout)
+    assert good["valid"] is True
+    flush = next(row for row in good["properties"] if row["property"] == "flush.size")
+    assert (flush["value"], flush["source"]) == ("3", "connector file")
+    bad = call("validate", write_properties(tmp_path / "b.properties", {**PLAIN, "flush.size": "0"}), "--json")
+    assert bad.exit_code == 1
+    problems = json.loads(bad.stdout)["problems"]
+    assert [(each["property"], each["value"]) for each in problems] == [("flush.size", "0")]
+
+
+def test_brokers_and_variables_may_be_known_elsewhere(tmp_path: Path) -> None:
+    """Without brokers or a variable's value a file is valid with a note, and with --complete it is not."""
+    config = write_properties(tmp_path / "orders.properties", {**PLAIN, "store.url": "${env:NOT_SET_HERE}"})
+    result = call("validate", config)
+    assert result.exit_code == 0
+    assert "bootstrap.servers is not in these files" in result.stdout
+    assert "no value here: store.url" in result.stdout
+    complete = call("validate", config, "--complete")
+    assert complete.exit_code == 1
+    assert "bootstrap.servers" in complete.stderr
+    assert "NOT_SET_HERE" in complete.stderr
+
+
+def test_the_worker_file_is_found_or_named(tmp_path: Path) -> None:
+    """worker.properties beside the connector counts, unless --worker names another file."""
+    config = write_properties(tmp_path / "orders.properties", PLAIN)
+    write_properties(tmp_path / "worker.properties", {"bootstrap.servers": "beside:9092"})
+    other = write_properties(tmp_path / "other.properties", {"bootstrap.servers": "named:9092"})
+    assert "beside:9092" in call("validate", config).stdout
+    assert "named:9092" in call("validate", config, "--worker", other).stdout
+
+
+def test_no_secret_is_printed(tmp_path: Path) -> None:
+    """Secrets by value, environment, file and JAAS line appear nowhere, in a good file nor in a bad one."""
+    write_properties(tmp_path / "secrets.properties", {"key": f"{CANARY}-file"})
+    jaas = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="{CANARY}-jaas";'
+    properties = {
+        **PLAIN,
+        "aws.access.key.id": "AKIA",
+        "aws.secret.access.key": f"{CANARY}-value",
+        "s3.proxy.url": f"http://user:{CANARY}-url@proxy:3128",
+        "s3.proxy.password": "${file:" + str(tmp_path / "secrets.properties") + ":key}",
+        "consumer.override.security.protocol": "SASL_PLAINTEXT",
+        "consumer.override.sasl.mechanism": "PLAIN",
+        "consumer.override.sasl.jaas.config": jaas,
+        "consumer.override.bootstrap.servers": "broker:9092",
+    }
+    for extra in ({}, {"flush.size": "0"}, {"aws.access.key.id": ""}):
+        config = write_properties(tmp_path / "orders.properties", {**properties, **extra})
+        for more in ((), ("--json",), ("--complete",)):
+            result = call("validate", config, *more)
+            assert CANARY not in result.output, result.output
+    assert call("validate", write_properties(tmp_path / "orders.properties", properties)).exit_code == 0
+
+
+def test_a_missing_file_is_an_error_without_a_traceback(tmp_path: Path) -> None:
+    """A file that is not there is named, with exit status 1; `run` says 78, so that nobody retries it."""
+    for command, status in (("validate", 1), ("status", 1), ("run", 78)):
+        result = call_process(command, tmp_path / "none.properties")
+        assert result.returncode == status
+        assert "none.properties cannot be read" in result.stderr
+        assert "Traceback" not in result.stderr
+
+
+def test_validate_imports_nothing_heavy(tmp_path: Path) -> None:
+    """validate and --help start no boto3, confluent_kafka, pyspark or pyarrow."""
+    import subprocess
+    import sys
+
+    from tests.cli.command import ROOT
+
+    config = write_properties(tmp_path / "orders.properties", PLAIN)
+    for arguments in (["validate", str(config)], ["--help"]):
+        code = (
+            "import sys\nfrom kafka_s3.cli import main\n"
+            f"main({arguments!r}, standalone_mode=False)\n"
+            "heavy = {'boto3', 'botocore', 'confluent_kafka', 'pyspark', 'pyarrow', 'airflow'} & set(sys.modules)\n"
+            "sys.exit(f'imported {heavy}' if heavy else 0)\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT / "jobs")}, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_help_and_version() -> None:
+    """--help names every command, each command has help, --version says which."""
+    from kafka_s3 import __version__
+    from kafka_s3.cli import COMMANDS
+
+    listed = call("--help").stdout
+    for command in COMMANDS:
+        assert command in listed
+        assert "CONFIG" in call(command, "--help").stdout
+    assert call("--version").stdout.split()[-1] == __version__
+
+
+def test_a_wrong_call_is_status_2(tmp_path: Path) -> None:
+    """Unknown commands and options, and contradictory ones, are usage errors."""
+    config = write_properties(tmp_path / "orders.properties", {**PLAIN, "consumer.override.bootstrap.servers": "x:1"})
+    assert call("nonsense").exit_code == 2
+    assert call("validate").exit_code == 2
+    assert call("validate", config, "--nonsense").exit_code == 2
+    assert call("run", config, "--until-now", "--interval", "2026-01-01", "2026-01-02").exit_code == 2
+    assert call("run", config, "--interval", "2026-01-02", "2026-01-01").exit_code == 2
+    assert call("plan", config, "--interval", "yesterday", "2026-01-01").exit_code == 2

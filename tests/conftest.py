@@ -1,0 +1,72 @@
+"""Real parts, started once per session and shared; and an environment that does not depend on the caller's shell."""
+
+import os
+import re
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+_FOREIGN = re.compile(r"AIRFLOW_|SPARK_|PYSPARK_|AWS_|KAFKA_S3_(?!CACHE$)|PYTHON(PATH|HOME)$|HADOOP_CONF_DIR$")
+
+# At import: what is tested may read the environment when it is imported itself.
+for _name in [name for name in os.environ if _FOREIGN.match(name)]:
+    del os.environ[_name]
+os.environ |= {
+    # the machine's own AWS settings, and the address that botocore asks for credentials otherwise
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "NO_PROXY": "127.0.0.1,localhost",
+    "no_proxy": "127.0.0.1,localhost",
+}
+
+from tools.parts.java import find_java  # noqa: E402  # the environment comes first
+from tools.parts.kafka import KafkaBroker  # noqa: E402
+from tools.parts.s3 import MotoServer, VersityGateway  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def java_home() -> str:
+    """The home of the Java that Spark is to run on, which JAVA_HOME names from now on."""
+    home = str(find_java().home)
+    os.environ["JAVA_HOME"] = home
+    return home
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[KafkaBroker]:
+    """A broker for all tests; each makes its own topics (`topic_name`)."""
+    with KafkaBroker() as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def moto() -> Iterator[MotoServer]:
+    """A moto server for all tests; each makes its own bucket (`bucket_name`)."""
+    with MotoServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def versitygw() -> Iterator[VersityGateway]:
+    """A versitygw for all tests; without the binary they are skipped, in CI they fail."""
+    reason = VersityGateway.available()
+    if reason is not None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"CI runs against versitygw, always. {reason}")
+        pytest.skip(reason)
+    with VersityGateway() as server:
+        yield server
+
+
+@pytest.fixture
+def topic_name() -> str:
+    """A name that no other test's topic has."""
+    return f"topic-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def bucket_name() -> str:
+    """A name that no other test's bucket has."""
+    return f"bucket-{uuid.uuid4().hex[:12]}"

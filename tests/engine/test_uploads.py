@@ -1,0 +1,207 @@
+"""Data objects into the store: put if absent, adopt one's own bytes, else the next free name; never overwrite."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_s3.errors import DataError, StoreUnavailable
+from kafka_s3.export.uploads import NAMES_MAX, ObjectUpload
+from kafka_s3.memory import MemoryStore
+from kafka_s3.naming import DataName, KeyLayout
+
+NAME = DataName("orders", "partition=0", 0, 42, ".json")
+FIRST = "topics/orders/partition=0/orders+0+0000000042.json"
+SECOND = "topics/orders/partition=0/orders+0+0000000042+1.json"
+THIRD = "topics/orders/partition=0/orders+0+0000000042+2.json"
+OUT = StoreUnavailable("out")
+
+
+def store() -> MemoryStore:
+    return MemoryStore(part_bytes_min=1)
+
+
+def upload(into: MemoryStore, pieces: Sequence[bytes]) -> str:
+    """Upload as the writer does: all pieces but the last are parts; an abort if it fails."""
+    body = b"".join(pieces)
+    made = ObjectUpload(into, KeyLayout(), NAME)
+    try:
+        for piece in pieces[:-1]:
+            made.part(piece)
+        return made.close(pieces[-1], size=len(body), sha256=hashlib.sha256(body).hexdigest())
+    except StoreUnavailable:
+        made.abort()
+        raise
+
+
+def operations(of: MemoryStore) -> list[str]:
+    return [request.operation for request in of.requests]
+
+
+WAYS = [pytest.param([b"hello world"], id="put"), pytest.param([b"hello ", b"world"], id="multipart")]
+
+
+# One PUT.
+
+
+def test_a_small_object_is_one_request() -> None:
+    """Below the part size: one PUT and nothing else, with the sha256 in the metadata."""
+    bucket = store()
+    assert upload(bucket, [b"abc"]) == FIRST
+    assert operations(bucket) == ["PutObject"]
+    found = bucket.head(FIRST)
+    assert found is not None
+    assert found.metadata == {"sha256": hashlib.sha256(b"abc").hexdigest()}
+
+
+def test_a_large_object_is_its_parts() -> None:
+    """The name is looked at first; then the parts, and the condition at the end."""
+    bucket = store()
+    assert upload(bucket, [b"ab", b"cd", b"e"]) == FIRST
+    assert operations(bucket) == [
+        "HeadObject",
+        "CreateMultipartUpload",
+        *["UploadPart"] * 3,
+        "CompleteMultipartUpload",
+    ]
+    assert bucket.contents() == {FIRST: b"abcde"}
+
+
+# The name is taken.
+
+
+@pytest.mark.parametrize("pieces", WAYS)
+@pytest.mark.parametrize("earlier", WAYS)
+def test_the_same_bytes_are_adopted(pieces: list[bytes], earlier: list[bytes]) -> None:
+    """An object of an earlier try with the same bytes is ours, however it was uploaded; nothing is written again."""
+    bucket = store()
+    upload(bucket, earlier)
+    assert upload(bucket, pieces) == FIRST
+    assert bucket.contents() == {FIRST: b"hello world"}
+    assert bucket.uploads() == 0
+
+
+def test_adopting_a_single_put_reads_no_body() -> None:
+    """Its metadata has the hash; a multipart object has none and is read."""
+    bucket = store()
+    upload(bucket, [b"abc"])
+    upload(bucket, [b"abc"])
+    assert operations(bucket) == ["PutObject", "PutObject", "HeadObject"]
+
+
+@pytest.mark.parametrize("pieces", WAYS)
+@pytest.mark.parametrize("other", [b"HELLO WORLD", b"hello worl", b""], ids=["same size", "shorter", "empty"])
+def test_other_bytes_keep_their_name_and_we_take_the_next(pieces: list[bytes], other: bytes) -> None:
+    """A name that holds other bytes, of the same size or not, is left alone."""
+    bucket = store()
+    bucket.put_if_absent(FIRST, other)
+    bucket.put_if_absent(SECOND, other)
+    assert upload(bucket, pieces) == THIRD
+    assert bucket.contents() == {FIRST: other, SECOND: other, THIRD: b"hello world"}
+
+
+@pytest.mark.parametrize("pieces", WAYS)
+def test_our_bytes_under_a_later_name_are_adopted_too(pieces: list[bytes]) -> None:
+    """A retry of a try that had to take the second name finds it there."""
+    bucket = store()
+    bucket.put_if_absent(FIRST, b"other")
+    assert [upload(bucket, pieces) for _ in range(3)] == [SECOND] * 3
+    assert len(bucket.contents()) == 2
+
+
+@pytest.mark.parametrize("body", [b"hello world", b"HELLO WORLD"])
+def test_a_name_taken_while_parts_are_sent(body: bytes) -> None:
+    """Somebody completes the same name meanwhile: the same bytes are adopted, others make the range fail for now."""
+    bucket = store()
+    made = ObjectUpload(bucket, KeyLayout(), NAME)
+    made.part(b"hello ")
+    bucket.put_if_absent(FIRST, body)
+    sha256 = hashlib.sha256(b"hello world").hexdigest()
+    if body == b"hello world":
+        assert made.close(b"world", size=11, sha256=sha256) == FIRST
+    else:
+        with pytest.raises(StoreUnavailable, match="was written by somebody else while it was uploaded"):
+            made.close(b"world", size=11, sha256=sha256)
+        assert upload(bucket, [b"hello ", b"world"]) == SECOND  # the range is read again
+    assert bucket.contents()[FIRST] == body
+    made.abort()
+    assert bucket.uploads() == 0
+
+
+def test_there_is_an_end_to_trying_names() -> None:
+    """After a hundred taken names it is an error that no retry cures, and says what to do."""
+    bucket = store()
+    for taken in range(NAMES_MAX + 1):
+        bucket.put_if_absent(FIRST.replace(".json", f"+{taken}.json" if taken else ".json"), b"other")
+    for pieces in ([b"hello"], [b"hel", b"lo"]):
+        with pytest.raises(DataError, match=f"{NAMES_MAX} names .* are taken by other bytes.*topics.dir of its own"):
+            upload(bucket, pieces)
+
+
+# Lost answers.
+
+
+@pytest.mark.parametrize(
+    ("pieces", "operation"),
+    [
+        ([b"hello world"], "PutObject"),
+        ([b"hello ", b"world"], "HeadObject"),
+        ([b"hello ", b"world"], "CreateMultipartUpload"),
+        ([b"hello ", b"world"], "UploadPart"),
+        ([b"hello ", b"world"], "CompleteMultipartUpload"),
+    ],
+)
+@pytest.mark.parametrize("after_apply", [True, False], ids=["answer lost", "not done"])
+def test_a_retry_after_any_failure_makes_one_object(pieces: list[bytes], operation: str, after_apply: bool) -> None:
+    """Whether the store had done it or not, the next try ends with the one object under the first name."""
+    bucket = store()
+    bucket.fail_next(operation, OUT, after_apply=after_apply)
+    with pytest.raises(StoreUnavailable):
+        upload(bucket, pieces)
+    assert upload(bucket, pieces) == FIRST
+    assert bucket.contents() == {FIRST: b"hello world"}
+
+
+def test_an_abort_without_parts_asks_nothing() -> None:
+    """Giving up an object of which nothing was sent costs no request."""
+    bucket = store()
+    ObjectUpload(bucket, KeyLayout(), NAME).abort()
+    assert bucket.requests == []
+
+
+failures = st.tuples(
+    st.sampled_from(["PutObject", "HeadObject", "GetObject", "CreateMultipartUpload", "UploadPart"])
+    | st.just("CompleteMultipartUpload"),
+    st.booleans(),
+    st.integers(0, 2),
+)
+
+
+@given(st.lists(failures, max_size=5), st.lists(st.sampled_from([b"other", b"hello world"]), max_size=3), st.booleans())
+def test_whatever_fails_nothing_is_overwritten_and_no_second_object_made(
+    failing: list[tuple[str, bool, int]], before: list[bytes], parts: bool
+) -> None:
+    """Tries under failures: objects that were there never change, and ours is in the bucket once in the end."""
+    bucket = store()
+    for key, body in zip([FIRST, SECOND, THIRD], before, strict=False):
+        bucket.put_if_absent(key, body)
+    standing = bucket.contents()
+    for operation, after_apply, skip in failing:
+        bucket.fail_next(operation, OUT, after_apply=after_apply, skip=skip)
+    pieces = [b"hello ", b"world"] if parts else [b"hello world"]
+    key = None
+    for _ in range(40):
+        try:
+            key = upload(bucket, pieces)
+            break
+        except StoreUnavailable:
+            continue
+    assert key is not None
+    after = bucket.contents()
+    assert after[key] == b"hello world"
+    assert {name: after[name] for name in standing} == standing
+    assert len(after) == len(standing) + (b"hello world" not in before)

@@ -1,0 +1,229 @@
+"""The property tables against the S3 sink's own list."""
+
+import pytest
+
+from kafka_s3.settings import catalogue, checks, connect, exporter, s3_sink
+from kafka_s3.settings.properties import REQUIRED, Needless, NotYet, Property, Refused, Wrong, parse
+
+_AVRO = "io.confluent.connect.s3.format.avro.AvroFormat"
+_LONG_MAX = 9_223_372_036_854_775_807
+
+# The merged ConfigDef of the sink, written down by hand from the reference: name, type, default.
+SINK = [
+    ("format.class", "CLASS", REQUIRED),
+    ("flush.size", "INT", REQUIRED),
+    ("rotate.interval.ms", "LONG", -1),
+    ("rotate.schedule.interval.ms", "LONG", -1),
+    ("schemas.cache.config", "INT", 1000),
+    ("enhanced.avro.schema.support", "BOOLEAN", True),
+    ("connect.meta.data", "BOOLEAN", True),
+    ("retry.backoff.ms", "LONG", 5000),
+    ("filename.offset.zero.pad.width", "INT", 10),
+    ("avro.codec", "STRING", "null"),
+    ("allow.optional.map.keys", "BOOLEAN", False),
+    ("schema.compatibility", "STRING", "NONE"),
+    ("parquet.codec", "STRING", "snappy"),
+    ("s3.bucket.name", "STRING", REQUIRED),
+    ("s3.object.tagging", "BOOLEAN", False),
+    ("s3.object.tagging.key.value.pairs", "LIST", ()),
+    ("s3.object.behavior.on.tagging.error", "STRING", "ignore"),
+    ("s3.region", "STRING", "us-west-2"),
+    ("s3.part.size", "INT", 26214400),
+    (
+        "s3.credentials.provider.class",
+        "CLASS",
+        "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
+    ),
+    ("aws.access.key.id", "STRING", ""),
+    ("aws.secret.access.key", "PASSWORD", None),
+    ("s3.ssea.name", "STRING", ""),
+    ("s3.sse.customer.key", "PASSWORD", None),
+    ("s3.sse.kms.key.id", "STRING", ""),
+    ("s3.acl.canned", "STRING", None),
+    ("s3.wan.mode", "BOOLEAN", False),
+    ("s3.compression.type", "STRING", "none"),
+    ("s3.compression.level", "INT", -1),
+    ("json.decimal.format", "STRING", "BASE64"),
+    ("s3.part.retries", "INT", 3),
+    ("s3.retry.backoff.ms", "LONG", 200),
+    ("format.bytearray.extension", "STRING", ".bin"),
+    ("format.bytearray.separator", "STRING", None),
+    ("s3.proxy.url", "STRING", ""),
+    ("s3.proxy.user", "STRING", None),
+    ("s3.proxy.password", "PASSWORD", None),
+    ("s3.http.send.expect.continue", "BOOLEAN", True),
+    ("behavior.on.null.values", "STRING", "fail"),
+    ("report.null.values.to.dlq", "BOOLEAN", True),
+    ("max.write.duration.ms", "LONG", _LONG_MAX),
+    ("rotate.file.on.partition.change", "BOOLEAN", True),
+    ("tombstone.encoded.partition", "STRING", "tombstone"),
+    ("s3.schema.partition.affix.type", "STRING", "NONE"),
+    ("s3.send.digest", "BOOLEAN", False),
+    ("enable.conditional.writes", "BOOLEAN", True),
+    ("max.files.scan.limit", "INT", 100),
+    ("store.kafka.keys", "BOOLEAN", False),
+    ("store.kafka.headers", "BOOLEAN", False),
+    ("keys.format.class", "CLASS", _AVRO),
+    ("headers.format.class", "CLASS", _AVRO),
+    ("s3.path.style.access.enabled", "BOOLEAN", True),
+    ("s3.elastic.buffer.enable", "BOOLEAN", False),
+    ("s3.elastic.buffer.init.capacity", "INT", 131072),
+    ("partitioner.max.open.files", "INT", -1),
+    ("storage.class", "CLASS", REQUIRED),
+    ("topics.dir", "STRING", "topics"),
+    ("store.url", "STRING", None),
+    ("directory.delim", "STRING", "/"),
+    ("file.delim", "STRING", "+"),
+    ("partitioner.class", "CLASS", "io.confluent.connect.storage.partitioner.DefaultPartitioner"),
+    ("partition.field.name", "LIST", ()),
+    ("partition.duration.ms", "LONG", -1),
+    ("path.format", "STRING", ""),
+    ("locale", "STRING", ""),
+    ("timezone", "STRING", ""),
+    ("timestamp.extractor", "STRING", "Wallclock"),
+    ("timestamp.field", "STRING", "timestamp"),
+]
+
+
+def test_all_68_properties_of_the_sink_are_known_with_type_and_default() -> None:
+    """The table holds the sink's 68 properties in its order, each with the sink's type and default."""
+    assert len(SINK) == 68
+    assert [(prop.name, prop.kind.value, prop.default) for prop in s3_sink.PROPERTIES] == SINK
+
+
+def test_own_properties_have_the_documented_defaults() -> None:
+    """Our own properties all begin with `export.` and have the defaults that the design names."""
+    assert {prop.name: prop.default for prop in exporter.PROPERTIES} == {
+        "export.log.dir": "_kafka_s3",
+        "export.range.records.max": 1_000_000,
+        "export.batch.records.max": 20_000_000,
+        "export.batch.bytes.max": 17_179_869_184,
+        "export.catchup.batches.max": 168,
+        "export.read.timeout.ms": 60_000,
+        "export.kafka.conn.id": "kafka_default",
+        "export.aws.conn.id": "aws_default",
+    }
+
+
+def test_no_property_has_two_rows() -> None:
+    """Every name stands in one table only, so that no row hides another."""
+    tables = (connect.PROPERTIES, s3_sink.PROPERTIES, s3_sink.BELIEVED, exporter.PROPERTIES)
+    assert sum(map(len, tables)) == len(catalogue.PROPERTIES)
+
+
+@pytest.mark.parametrize("prop", catalogue.PROPERTIES.values(), ids=lambda prop: prop.name)
+def test_every_default_passes_its_own_check_and_every_row_says_why(prop: Property) -> None:
+    """A default is a legal value of its property, every property is described, and no status lacks its reason."""
+    assert prop.doc.endswith(".")
+    match prop.status:
+        case Needless(reason) | NotYet(reason) | Refused(reason, _):
+            assert reason
+    if isinstance(prop.default, str) and prop.default:
+        assert parse(prop, prop.default) == prop.default
+    elif isinstance(prop.default, int):
+        assert parse(prop, str(prop.default)) == prop.default
+
+
+# What the sink's validators were seen to say.
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("s3.part.size", "5242879", "Part size must be at least: 5242880 bytes (5MB)"),
+        ("s3.compression.type", "GZIP", "Value must be one of: [none, gzip]"),
+        ("s3.schema.partition.affix.type", "prefix", "Value must be one of: [NONE, PREFIX, SUFFIX]"),
+        ("parquet.codec", "uncompressed", "Value must be one of:"),
+        ("avro.codec", "zstandard", "Value must be one of:"),
+        ("timezone", "Mars/X", "The datetime zone id is not recognised"),
+        ("timezone", "Europe", "The datetime zone id is not recognised"),
+        ("timezone", "../../etc/passwd", "The datetime zone id is not recognised"),
+        ("flush.size", "abc", "Not a number of type INT"),
+        ("flush.size", "2147483648", "Not a number of type INT"),
+        ("flush.size", "9" * 5000, "Not a number of type INT"),
+        ("flush.size", "\N{ARABIC-INDIC DIGIT FIVE}", "Not a number of type INT"),
+        ("s3.compression.level", "10", "Value must be no more than 9"),
+        ("s3.elastic.buffer.init.capacity", "4095", "Value must be at least 4096"),
+        ("json.decimal.format", "hex", "Value must be one of: [BASE64, NUMERIC]"),
+        ("connect.meta.data", "yes", "Expected value to be either true or false"),
+        # accepted by the sink, and nonsense
+        ("flush.size", "0", "Value must be at least 1"),
+        ("flush.size", "-1", "Value must be at least 1"),
+        ("schema.compatibility", "bogus", "Value must be one of:"),
+        ("schema.compatibility", "FULL_TRANSITIVE", "Value must be one of:"),
+        ("partition.duration.ms", "0", "Partition duration needs to be a positive."),
+        ("partitioner.max.open.files", "0", "must be positive"),
+        ("s3.region", "  ", "must not be blank"),
+        ("file.delim", "0", "could not be read back"),
+        ("format.bytearray.extension", "bin", "begin with a dot"),
+        ("rotate.schedule.interval.ms", "59999", "at least 60000"),
+        # known and not built
+        ("format.class", _AVRO, "AvroFormat is not supported yet"),
+        ("format.class", "ParquetFormat", "ParquetFormat is not supported yet"),
+        ("format.class", "com.example.Own", "unknown class; known: io.confluent.connect.s3.format.json.JsonFormat"),
+        ("format.class", "com.example.JsonFormat", "unknown class"),
+        ("partitioner.class", "FieldPartitioner", "FieldPartitioner is not supported yet"),
+        ("schema.compatibility", "BACKWARD", "BACKWARD is not supported yet"),
+        ("errors.tolerance", "all", "all is not supported yet"),
+        ("behavior.on.null.values", "write", "write is not supported yet"),
+        ("value.converter", "io.confluent.connect.avro.AvroConverter", "AvroConverter is not supported yet"),
+    ],
+)
+def test_a_wrong_value_is_refused_in_the_words_of_the_sink(name: str, text: str, said: str) -> None:
+    """What the sink's validators refuse is refused in its words, and so is what it accepts but cannot do."""
+    answer = parse(catalogue.PROPERTIES[name], text)
+    assert isinstance(answer, Wrong)
+    assert said in answer.message
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("behavior.on.null.values", "IGNORE", "ignore"),
+        ("json.decimal.format", "numeric", "NUMERIC"),
+        ("connect.meta.data", " TRUE ", True),
+        ("flush.size", " +7 ", 7),
+        ("filename.offset.zero.pad.width", "0", 0),
+        ("s3.part.retries", "0", 0),
+        ("topics", " a , b ", ("a", "b")),
+        ("topics", "", ()),
+        ("format.bytearray.separator", " \t", " \t"),
+        ("format.bytearray.separator", "", ""),
+        ("timezone", "Europe/Berlin", "Europe/Berlin"),
+        ("format.class", "JsonFormat", "io.confluent.connect.s3.format.json.JsonFormat"),
+        ("connector.class", "S3Sink", "io.confluent.connect.s3.S3SinkConnector"),
+        (
+            "partitioner.class",
+            "io.confluent.connect.hdfs.partitioner.DefaultPartitioner",
+            "io.confluent.connect.storage.partitioner.DefaultPartitioner",
+        ),
+        *(
+            ("s3.credentials.provider.class", name, s3_sink.DEFAULT_CREDENTIALS)
+            for name in (
+                "com.amazonaws.auth.DefaultAWSCredentialsProviderChain",
+                "com.amazon.auth.DefaultAWSCredentialsProviderChain",
+                "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
+                "DefaultAWSCredentialsProviderChain",
+            )
+        ),
+    ],
+)
+def test_a_right_value_is_read_by_connects_rules(name: str, text: str, value: object) -> None:
+    """Values are trimmed, booleans and some modes read in any case, classes found by older and short names."""
+    assert parse(catalogue.PROPERTIES[name], text) == value
+
+
+def test_messages_of_single_checks_never_repeat_the_value() -> None:
+    """No check of a single value echoes it: the value may have come from a backend for secrets."""
+    canary = "canary-\x00?"
+    for check in (
+        checks.topic,
+        checks.connector_name,
+        checks.timezone,
+        checks.folder,
+        checks.url,
+        checks.store_url,
+        checks.customer_key,
+        checks.extension,
+        checks.file_delim,
+        checks.field_path,
+    ):
+        assert "canary" not in (check(canary) or "")

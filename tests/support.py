@@ -1,0 +1,95 @@
+"""Settings and records that many tests need."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from kafka_s3.commit_log import Interval, ObjectEntry
+from kafka_s3.naming import KeyLayout
+from kafka_s3.planning import RunRequest
+from kafka_s3.records import Record
+from kafka_s3.settings.model import (
+    Compression,
+    Converter,
+    DefaultPartitioner,
+    Format,
+    FormatSettings,
+    KafkaSettings,
+    Limits,
+    NoCompression,
+    NullValues,
+    S3Settings,
+    ScheduleSettings,
+    Settings,
+)
+
+HOUR_MS = 3_600_000
+LATER_MS = 10**15  # a clock far ahead of every timestamp in a test
+
+
+def make_settings(
+    *,
+    name: str = "orders",
+    topics: tuple[str, ...] = ("orders",),
+    topics_regex: str | None = None,
+    converter: Converter = Converter.JSON,
+    format: Format = Format.JSON,
+    compression: Compression = NoCompression(),
+    null_values: NullValues = NullValues.FAIL,
+    tolerate: bool = False,
+    flush_size: int = 3,
+    part_size: int = 26214400,
+    tasks_max: int = 2,
+    range_records_max: int = 1_000_000,
+    batch_records_max: int = 20_000_000,
+    batch_bytes_max: int = 2**34,
+    catchup: int = 168,
+    start: str = "earliest",
+    s3: S3Settings | None = None,
+    kafka: KafkaSettings | None = None,
+    layout: KeyLayout = KeyLayout(),
+) -> Settings:
+    """Settings of a connector, as `load` would make them; the hash stands for what shapes bytes."""
+    shape = (converter, format, compression, null_values, tolerate, flush_size, part_size, layout)
+    return Settings(
+        name=name,
+        topics=topics,
+        topics_regex=topics_regex,
+        tolerate_bad_records=tolerate,
+        format=FormatSettings(converter, format, compression, null_values=null_values),
+        partitioner=DefaultPartitioner(),
+        limits=Limits(flush_size, part_size, tasks_max, range_records_max, batch_records_max, batch_bytes_max, catchup),
+        layout=layout,
+        log_root="_kafka_s3",
+        s3=s3 or S3Settings("bucket", "us-east-1"),
+        kafka=kafka or KafkaSettings({}, start=start),
+        schedule=ScheduleSettings(),
+        resolved={"flush.size": str(flush_size)},
+        configuration_sha256=str(shape),
+    )
+
+
+def request(
+    run_id: str = "run", *, try_number: int = 1, interval: tuple[int, int] | None = None, now_ms: int = LATER_MS
+) -> RunRequest:
+    """A run's request; without an interval it goes up to what can be read now."""
+    return RunRequest(run_id, try_number, Interval(*interval) if interval else None, now_ms)
+
+
+def identified(tp_partition: int, offset: int, *, timestamp_ms: int = 0) -> Record:
+    """A record whose value says where it came from."""
+    return Record(offset, json.dumps({"p": tp_partition, "o": offset}).encode(), timestamp_ms=timestamp_ms)
+
+
+def rows_of(body: bytes, key: str) -> list[dict[str, Any]]:
+    """The JSON values of an object."""
+    data = gzip.decompress(body) if key.endswith(".gz") else body
+    return [json.loads(line) for line in data.decode().splitlines()]
+
+
+def objects_of(entries: Iterable[Any]) -> list[ObjectEntry]:
+    """Every object that some committed entries list."""
+    return [made for committed in entries for done in committed.entry.ranges for made in done.objects]

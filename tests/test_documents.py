@@ -1,0 +1,91 @@
+"""README says what is so: its commands, its keys and the tests that it names exist."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafka_s3.naming import DataName, KeyLayout, LogLayout, format_data_key
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def section(title: str) -> str:
+    """The text of one section of README."""
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", README, re.M | re.S)
+    assert found is not None, f"README has no section {title}"
+    return found[1]
+
+
+def test_the_make_targets_of_readme_exist() -> None:
+    """Every `make` command that README names is a target of the Makefile."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    named = set(re.findall(r"\bmake ([a-z-]+)", README))
+
+    assert {"demo", "test", "test-all", "ui"} <= named
+    assert named <= targets
+
+
+def test_the_table_of_commands_is_the_command_line() -> None:
+    """README's table of commands lists exactly the commands of `kafka-s3`, and each has help."""
+    from kafka_s3.cli import COMMANDS
+
+    named = set(re.findall(r"^\| `kafka-s3 ([a-z]+)", section("Commands"), re.M))
+
+    assert named == set(COMMANDS)
+    for name in named:
+        command = [sys.executable, "-m", "kafka_s3.cli", name, "--help"]
+        assert "Usage:" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_keys_of_the_bucket_are_those_of_the_code() -> None:
+    """README's keys, with its placeholders filled in, are the keys that the naming functions make."""
+    table = section("The bucket")
+    layout, log = KeyLayout(), LogLayout("_kafka_s3", "c")
+    made = {
+        format_data_key(layout, DataName("t", "partition=3", 3, 42, ".json")): (
+            "<topics.dir>/<topic>/<encoded partition>/<topic>+<kafka partition>+<start offset, 10 digits><extension>"
+        ),
+        log.plan_key(0): "_kafka_s3/<connector>/plan/<seq>.json",
+        log.log_key(0): "_kafka_s3/<connector>/log/<seq>.json",
+        log.announced_key(0): "_kafka_s3/<connector>/announced/<seq>",
+        log.owner_key("topics", "t"): "_kafka_s3/owners/<topics.dir>/<topic>.json",
+    }
+    values = {
+        "<topics.dir>": "topics",
+        "<topic>": "t",
+        "<encoded partition>": "partition=3",
+        "<kafka partition>": "3",
+        "<start offset, 10 digits>": "0000000042",
+        "<extension>": ".json",
+        "<connector>": "c",
+        "<seq>": "9" * 19,
+    }
+    for key, written in made.items():
+        assert f"`{written}`" in table
+        for placeholder, value in values.items():
+            written = written.replace(placeholder, value)
+        assert written == key
+
+
+def guarantees() -> list[tuple[str, str]]:
+    """Every test file and test that the section names."""
+    return re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", section("Guarantees"))
+
+
+@pytest.mark.parametrize(("path", "test"), guarantees())
+def test_every_guarantee_names_a_test_that_exists(path: str, test: str) -> None:
+    """Each guarantee's test file exists and holds the test that it names."""
+    assert test, f"{path}: name the test"
+    assert f"def {test}(" in (ROOT / path).read_text()
+
+
+def test_every_guarantee_names_a_test() -> None:
+    """No numbered guarantee stands without proof."""
+    numbered = re.findall(r"^\d+\. (.*?)(?=^\d+\. |\Z)", section("Guarantees"), re.M | re.S)
+
+    assert len(numbered) >= 8
+    assert all("`tests/" in each for each in numbered)

@@ -1,0 +1,120 @@
+"""Airflow's own processes on 127.0.0.1: api-server, scheduler, dag-processor and triggerer, over SQLite."""
+
+import json
+import secrets
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import psutil
+
+from tools.parts.errors import PartError
+from tools.parts.process import HOST, Part, ReservedPort
+
+BIN: Final = Path(sys.executable).parent
+START_TIMEOUT_S: Final = 180
+MIGRATE_TIMEOUT_S: Final = 300
+
+
+class AirflowProcess(Part):
+    """One `airflow` command that goes on until it is stopped; its children end with it."""
+
+    def __init__(self, name: str, environment: Mapping[str, str], *arguments: str) -> None:
+        self.name = f"airflow-{name}"
+        super().__init__()
+        self._launch([BIN / "airflow", *arguments], environment)
+
+    def stop(self) -> None:
+        """End the process and what it started."""
+        children = psutil.Process(self.pid).children(recursive=True) if self.is_running else []
+        super().stop()
+        for child in children:
+            if child.is_running():
+                child.kill()
+
+
+class Airflow:
+    """A running Airflow whose api-server answers when the constructor returns; `environment` says what it runs on.
+
+    AIRFLOW_HOME must be in the environment; its database is made or migrated. The login is `user` and `password`.
+    Without DAGs that defer tasks, nothing needs the triggerer.
+    """
+
+    user = "admin"
+
+    def __init__(self, environment: Mapping[str, str], *, triggerer: bool = True) -> None:
+        self._port = ReservedPort()
+        self.url = f"http://{HOST}:{self._port.number}"
+        self.password = secrets.token_urlsafe(9)
+        home = Path(environment["AIRFLOW_HOME"])
+        passwords = home / "passwords.json"
+        self.environment = {
+            **environment,
+            "AIRFLOW__API__HOST": HOST,
+            "AIRFLOW__API__PORT": str(self._port.number),
+            "AIRFLOW__API__BASE_URL": self.url,
+            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{self.user}:admin",
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
+            "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_urlsafe(32),
+            "AIRFLOW__CORE__PARALLELISM": "4",
+        }
+        self._processes: list[AirflowProcess] = []
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+            passwords.touch(mode=0o600)
+            passwords.write_text(json.dumps({self.user: self.password}))
+            self._migrate()
+            server = self._start("api-server", "--host", HOST, "--port", str(self._port.number), "--workers", "1")
+            # The log servers of scheduler and triggerer would listen on every address; logs are read from the folder.
+            self.scheduler = self._start("scheduler", "--skip-serve-logs")
+            self._start("dag-processor")
+            if triggerer:
+                self._start("triggerer", "--skip-serve-logs")
+            server._await(self._is_healthy, START_TIMEOUT_S)
+        except BaseException:
+            self.stop()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End every process; the database and the logs stay in AIRFLOW_HOME."""
+        for process in reversed(self._processes):
+            process.stop()
+        self._port.close()
+
+    def _start(self, name: str, *arguments: str) -> AirflowProcess:
+        process = AirflowProcess(name, self.environment, name, *arguments)
+        self._processes.append(process)
+        return process
+
+    def _migrate(self) -> None:
+        run = subprocess.run(
+            [BIN / "airflow", "db", "migrate"],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=MIGRATE_TIMEOUT_S,
+        )
+        if run.returncode != 0:
+            raise PartError(f"`airflow db migrate` ended with status {run.returncode}:\n{run.stdout[-3000:]}")
+
+    def _is_healthy(self) -> bool:
+        """Whether the api-server answers and knows of a scheduler that lives."""
+        try:
+            with urllib.request.urlopen(f"{self.url}/api/v2/monitor/health", timeout=5) as answer:
+                health = json.load(answer)
+        except (urllib.error.URLError, OSError, ValueError):
+            return False
+        return all(health[part]["status"] == "healthy" for part in ("metadatabase", "scheduler", "dag_processor"))

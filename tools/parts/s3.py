@@ -1,0 +1,213 @@
+"""S3 servers: moto, which Python's packages bring, and versitygw, which Go builds."""
+
+import functools
+import mmap
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from tools.parts.cache import REPOSITORY, cache_directory, cached
+from tools.parts.errors import PartError
+from tools.parts.process import HOST, Part, ReservedPort, child_environment
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+VERSITYGW_MODULE = "github.com/versity/versitygw"
+VERSITYGW_VERSION = "1.8.0"
+VERSITYGW_MIN = (1, 8, 0)  # older ones check a condition and rename afterwards, without a lock
+START_TIMEOUT_S = 60
+BUILD_TIMEOUT_S = 1800
+
+
+class S3Server(Part):
+    """What both servers have in common: an endpoint, one account and an empty store."""
+
+    access_key = "testing"
+    secret_key = "testing"
+    region = "us-east-1"
+    endpoint_url = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def client(self) -> "S3Client":
+        """A new boto3 client of this server, independent of the machine's AWS settings."""
+        import boto3
+        from botocore.config import Config
+
+        return boto3.client(
+            "s3",
+            endpoint_url=self.endpoint_url,
+            region_name=self.region,
+            aws_access_key_id=self.access_key,
+            aws_secret_access_key=self.secret_key,
+            config=Config(s3={"addressing_style": "path"}, proxies={}),
+        )
+
+    def create_bucket(self, name: str) -> str:
+        """Create a bucket and return its name."""
+        self.client().create_bucket(Bucket=name)
+        return name
+
+
+class MotoServer(S3Server):
+    """Moto's S3 server with a single thread, which makes its conditional writes atomic."""
+
+    name = "moto"
+
+    def __init__(self) -> None:
+        super().__init__()
+        port_file = self.folder / "port"
+        environment = child_environment(PYTHONPATH=str(REPOSITORY), S3_IGNORE_SUBDOMAIN_BUCKETNAME="true")
+        try:
+            self._launch([sys.executable, "-m", "tools.parts.moto_main", str(port_file)], environment)
+            self._await(port_file.exists, START_TIMEOUT_S)
+        except BaseException:
+            self.stop()
+            raise
+        self.endpoint_url = f"http://{HOST}:{port_file.read_text()}"
+
+
+class VersityGateway(S3Server):
+    """versitygw over a folder: a real S3 server with conditional writes and many threads."""
+
+    name = "versitygw"
+
+    def __init__(self) -> None:
+        reason = self.available()
+        if reason is not None:
+            raise PartError(reason)
+        super().__init__()
+        self._port = ReservedPort()
+        self.endpoint_url = f"http://{HOST}:{self._port.number}"
+        environment = child_environment(ROOT_ACCESS_KEY=self.access_key, ROOT_SECRET_KEY=self.secret_key)
+        command = [str(_find_versitygw()), "--port", f"{HOST}:{self._port.number}", "--region", self.region]
+        command += ["--quiet", "--health", "/health", "posix", *self._metadata_options(), str(self._made("store"))]
+        try:
+            self._launch(command, environment)
+            self._await(self._is_healthy, START_TIMEOUT_S)
+        except BaseException:
+            self.stop()
+            raise
+
+    @staticmethod
+    def available() -> str | None:
+        """None where a usable versitygw is installed; otherwise the reason and what to run."""
+        binary = _find_versitygw()
+        how = f"Run: {sys.executable} -m tools.parts.s3 (builds {VERSITYGW_VERSION} with Go, about three minutes)"
+        if binary is None:
+            return f"versitygw is not on PATH, in Go's bin folder or in {cache_directory()}. {how}"
+        version = _version_of(binary)
+        if version is None or version < VERSITYGW_MIN:
+            found = "unknown" if version is None else ".".join(map(str, version))
+            return f"{binary} is versitygw {found}; {'.'.join(map(str, VERSITYGW_MIN))} or newer is needed. {how}"
+        return None
+
+    @staticmethod
+    def install() -> Path:
+        """Build versitygw into the cache, unless it is there, and return the binary; PartError if Go cannot."""
+        folder = cached(f"versitygw-{VERSITYGW_VERSION}", _build_versitygw)
+        _find_versitygw.cache_clear()
+        return folder / "versitygw"
+
+    def stop(self) -> None:
+        """End the server and remove its store; harmless when repeated."""
+        super().stop()
+        self._port.close()
+
+    def _made(self, name: str) -> Path:
+        folder = self.folder / name
+        folder.mkdir()
+        return folder
+
+    def _metadata_options(self) -> list[str]:
+        """Where objects' metadata goes: extended attributes, or a folder beside where the file system has none."""
+        try:
+            os.setxattr(self.folder, "user.kafka-s3", b"1")
+        except (AttributeError, OSError):
+            return ["--sidecar", str(self._made("metadata"))]
+        return []
+
+    def _is_healthy(self) -> bool:
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with direct.open(f"{self.endpoint_url}/health", timeout=2) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+
+@functools.cache
+def _find_versitygw() -> Path | None:
+    """The binary this part would run: the cache's, PATH's or that of `go install`; a usable one before an older one."""
+    candidates = [cache_directory() / f"versitygw-{VERSITYGW_VERSION}" / "versitygw"]
+    candidates += [Path(found) for found in [shutil.which("versitygw")] if found]
+    candidates += [folder / "bin" / "versitygw" for folder in _go_paths()]
+    found = [binary for binary in candidates if os.access(binary, os.X_OK)]
+    usable = [binary for binary in found if (_version_of(binary) or (0, 0, 0)) >= VERSITYGW_MIN]
+    return next(iter(usable + found), None)
+
+
+def _go_paths() -> list[Path]:
+    go = shutil.which("go")
+    if go is None:
+        return []
+    answer = subprocess.run([go, "env", "GOPATH"], capture_output=True, text=True, timeout=60)
+    return [Path(folder) for folder in answer.stdout.strip().split(os.pathsep) if folder]
+
+
+@functools.cache
+def _version_of(binary: Path) -> tuple[int, int, int] | None:
+    """A versitygw's version: what it prints, or, for one of `go install`, what Go wrote into it; None if neither."""
+    answer = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=60)
+    stated = re.search(r"^Version\s*:\s*v?(\d+)\.(\d+)\.(\d+)", answer.stdout, re.MULTILINE)
+    if stated is None:
+        built = re.compile(rb"mod\t" + re.escape(VERSITYGW_MODULE.encode()) + rb"\tv(\d+)\.(\d+)\.(\d+)")
+        with open(binary, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            found = built.search(content)
+            return (int(found[1]), int(found[2]), int(found[3])) if found else None
+    return int(stated[1]), int(stated[2]), int(stated[3])
+
+
+def _build_versitygw(folder: Path) -> None:
+    """Build the binary into a folder, telling on standard error what is going on."""
+    go = shutil.which("go")
+    if go is None:
+        raise PartError(
+            "versitygw has to be built and there is no Go on PATH. Install Go 1.24 or newer (https://go.dev)"
+        )
+    source = f"{VERSITYGW_MODULE}/cmd/versitygw@v{VERSITYGW_VERSION}"
+    print(f"versitygw {VERSITYGW_VERSION}: building it (once, about three minutes) ...", file=sys.stderr, flush=True)
+    began = time.monotonic()
+    environment = child_environment(GOBIN=str(folder), CGO_ENABLED="0")
+    try:
+        run = subprocess.run(
+            [go, "install", "-trimpath", "-ldflags=-s -w", source],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=BUILD_TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise PartError(f"`go install {source}` did not finish within {BUILD_TIMEOUT_S} s. Run it again.") from error
+    if run.returncode != 0:
+        raise PartError(
+            f"`go install {source}` failed. Can Go reach its module proxy from here? Go said:\n{run.stderr}"
+        )
+    print(f"versitygw {VERSITYGW_VERSION}: built in {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    print(VersityGateway.install())

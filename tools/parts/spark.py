@@ -1,0 +1,135 @@
+"""A standalone Spark cluster from the pyspark wheel: a Master and Workers on 127.0.0.1."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Final, Self
+
+from tools.parts.jars import pyspark_folder
+from tools.parts.java import find_java
+from tools.parts.process import HOST, Part, ReservedPort, child_environment
+
+START_TIMEOUT_S = 120
+MASTER_CLASS: Final = "org.apache.spark.deploy.master.Master"
+WORKER_CLASS: Final = "org.apache.spark.deploy.worker.Worker"
+
+
+class SparkDaemon(Part):
+    """One of Spark's own processes, with a page that tells its state as JSON. `command` is what it was started with."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__()
+        self._web_port = ReservedPort()
+        self.command: list[str] = []
+
+    def stop(self) -> None:
+        """End the process and remove its folder; harmless when repeated."""
+        super().stop()
+        self._web_port.close()
+
+    @property
+    def web_url(self) -> str:
+        """Where the process tells its state: a page, and /json/."""
+        return f"http://{HOST}:{self._web_port.number}"
+
+    def state(self) -> dict[str, Any]:
+        """What /json/ says; empty while nothing answers."""
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with direct.open(f"{self.web_url}/json/", timeout=5) as answer:
+                return dict(json.load(answer))
+        except (urllib.error.URLError, OSError, ValueError):
+            return {}
+
+    def _launch_class(self, name: str, *arguments: str, environment: Mapping[str, str]) -> None:
+        home = pyspark_folder()
+        own = child_environment(
+            SPARK_HOME=str(home),
+            JAVA_HOME=str(find_java().home),
+            SPARK_LOCAL_IP=HOST,
+            SPARK_LOCAL_DIRS=str(self.folder),
+            # Neither is busy, and a test's cluster lives for a minute.
+            SPARK_DAEMON_JAVA_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        )
+        web = ("--webui-port", str(self._web_port.number))
+        self.command = [str(home / "bin" / "spark-class"), name, "--host", HOST, *web, *arguments]
+        self._launch(self.command, {**own, **environment})
+
+
+class SparkMaster(SparkDaemon):
+    """A Master that answers when the constructor returns."""
+
+    def __init__(self) -> None:
+        super().__init__("spark-master")
+        self._port = ReservedPort()
+        self.url = f"spark://{HOST}:{self._port.number}"
+        try:
+            self._launch_class(MASTER_CLASS, "--port", str(self._port.number), environment={})
+            self._await(lambda: self.state().get("status") == "ALIVE", START_TIMEOUT_S)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End the Master and remove its folder; harmless when repeated."""
+        super().stop()
+        self._port.close()
+
+    def alive_workers(self) -> int:
+        """How many Workers have registered and live."""
+        return sum(worker["state"] == "ALIVE" for worker in self.state().get("workers", []))
+
+
+class SparkWorker(SparkDaemon):
+    """A Worker of a Master. `work` is where each executor leaves its files, standard output and error."""
+
+    def __init__(self, master: SparkMaster, cores: int, memory: str, environment: Mapping[str, str]) -> None:
+        super().__init__("spark-worker")
+        self.work = self.folder / "work"
+        limits = ("--cores", str(cores), "--memory", memory, "--work-dir", str(self.work))
+        try:
+            self._launch_class(WORKER_CLASS, *limits, master.url, environment=environment)
+        except BaseException:
+            self.stop()
+            raise
+
+
+class SparkCluster:
+    """A Master and its Workers, all of them registered when the constructor returns.
+
+    Executors inherit `environment` from their Worker, and nothing else of ours.
+    """
+
+    def __init__(
+        self, workers: int = 1, *, cores: int = 2, memory: str = "2g", environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.master = SparkMaster()
+        self.workers: list[SparkWorker] = []
+        try:
+            for _ in range(workers):
+                self.workers.append(SparkWorker(self.master, cores, memory, environment or {}))
+            for worker in self.workers:
+                worker._await(lambda: self.master.alive_workers() == workers, START_TIMEOUT_S)
+        except BaseException:
+            self.stop()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    @property
+    def master_url(self) -> str:
+        """What an application connects to, as spark://host:port."""
+        return self.master.url
+
+    def stop(self) -> None:
+        """End the Workers, with their executors, and the Master; remove their folders."""
+        for worker in self.workers:
+            worker.stop()
+        self.master.stop()
