@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -18,7 +19,7 @@ from rich.table import Table
 
 from bench.measure import Measured, measure
 from bench.records import PARTITIONS, produce
-from kafka_s3.job import LOCAL_CONF
+from kafka_s3.job import LOCAL_CONF, driver_environment
 from tools.parts.java import find_java
 from tools.parts.kafka import KafkaBroker
 from tools.parts.s3 import MotoServer, S3Server
@@ -56,11 +57,8 @@ class Bench:
     def __init__(self, kafka: KafkaBroker, s3: S3Server, folder: Path, records: int) -> None:
         self.kafka, self.s3, self.folder, self.records = kafka, s3, folder, records
         self.environment = {
-            **os.environ,
+            **driver_environment(os.environ, folder, local=True),
             "JAVA_HOME": str(find_java().home),
-            "PYSPARK_PYTHON": sys.executable,
-            "PYSPARK_DRIVER_PYTHON": sys.executable,
-            "SPARK_LOCAL_IP": "127.0.0.1",
             "KAFKA_S3_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
             "AWS_ACCESS_KEY_ID": s3.access_key,
             "AWS_SECRET_ACCESS_KEY": s3.secret_key,
@@ -77,8 +75,7 @@ class Bench:
 
     def submit(self, script: Path | str, *arguments: str, until: str = "") -> Measured:
         """spark-submit as the operator does it."""
-        conf = {**LOCAL_CONF, "spark.local.dir": str(self.folder)}
-        options = [each for name, value in conf.items() for each in ("--conf", f"{name}={value}")]
+        options = [each for name, value in LOCAL_CONF.items() for each in ("--conf", f"{name}={value}")]
         command = [str(BIN / "spark-submit"), "--master", "local[2]", *options, str(script), *arguments]
         return measure(command, self.environment, until=until)
 
@@ -132,28 +129,41 @@ class Bench:
         kinds = [(format, compression) for format in FORMATS for compression in ("none", "gzip")]
         startup = statistics.median(self.export("few", "JSON", "gzip").cpu_s for _ in range(repetitions))
         million = self.records / 1e6
-        table = Table("format", "compression", "records/s", "CPU s / M", "baseline", "ratio", "worker RSS MiB")
-        rows: dict[tuple[str, str], list[tuple[float, float, float, float]]] = {kind: [] for kind in kinds}
+        rows: dict[tuple[str, str], list[Row]] = {kind: [] for kind in kinds}
         for _ in range(repetitions):
             for kind in kinds:
-                base = self.baseline().cpu_s / million
+                base = self.baseline()
                 full = self.export("full", *kind)
-                cpu = (full.cpu_s - startup) / million
-                rows[kind].append((self.records / full.wall_s, cpu, base, full.rss_max / 2**20))
+                rows[kind].append(Row(base.cpu_s / million, (full.cpu_s - startup) / million, million, full))
+                console.print(f"  {' '.join(kind)}: {rows[kind][-1].ratio:.2f}x")
+        table = Table("format", "compression", "records/s", "CPU s / M", "workers", "baseline", "ratio", "task RSS MiB")
         for (format, compression), found in rows.items():
-            speeds, cpus, bases, sizes = (list(column) for column in zip(*found, strict=True))
-            ratios = [cpu / base for cpu, base in zip(cpus, bases, strict=True)]
             table.add_row(
                 format,
                 compression,
-                spread(speeds, 0),
-                spread(cpus),
-                spread(bases),
-                spread(ratios),
-                f"{max(sizes):.0f}",
+                spread([self.records / row.full.wall_s for row in found], 0),
+                spread([row.cpu_s for row in found]),
+                spread([row.full.workers_cpu_s / row.million for row in found]),
+                spread([row.base_s for row in found]),
+                spread([row.ratio for row in found]),
+                f"{max(row.full.rss_max for row in found) / 2**20:.0f}",
             )
         console.print(f"start-up: {startup:.1f} CPU s, not in the table; min/median/max of {repetitions}")
         console.print(table)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """CPU seconds per million records of an export and of the baseline that was taken right before it."""
+
+    base_s: float
+    cpu_s: float
+    million: float
+    full: Measured
+
+    @property
+    def ratio(self) -> float:
+        return self.cpu_s / self.base_s
 
 
 def parse_twenty(repetitions: int) -> None:

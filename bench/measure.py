@@ -1,9 +1,12 @@
-"""CPU and memory of a whole process tree, orphans included, as the kernel counted them."""
+"""CPU and memory of a whole process tree, orphans and forgotten children included.
+
+The kernel adds a process's CPU time to whoever waits for it. Spark's Python workers are waited for by nobody
+(pyspark.daemon ignores SIGCHLD), so theirs is sampled while they live; all other time is the kernel's own sum.
+"""
 
 import ctypes
 import json
 import os
-import resource
 import subprocess
 import sys
 import threading
@@ -15,14 +18,17 @@ from pathlib import Path
 import psutil
 
 _PR_SET_CHILD_SUBREAPER = 36
+_SAMPLE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One run of a command: `cpu_s` user and system of the tree; `rss_max` of its largest Python worker, bytes."""
+    """One run of a command: `cpu_s` user and system of the tree, `workers_cpu_s` that of Spark's Python workers in it;
+    `rss_max` of its largest Python worker, bytes."""
 
     wall_s: float
     cpu_s: float
+    workers_cpu_s: float
     rss_max: int
     first_line_s: float | None
     output: str
@@ -46,11 +52,11 @@ def measure(command: Sequence[str], environment: Mapping[str, str], *, until: st
 
 
 def _run(until: str, command: Sequence[str]) -> Measured:
-    # Orphans of the tree become our children, so that the kernel adds what they used to ours.
+    # Orphans of the tree become our children, so that they too are waited for and counted.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     began = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    peak = _Peak(process.pid)
+    workers = _Workers()
     lines: list[str] = []
     first: float | None = None
     assert process.stdout is not None
@@ -58,49 +64,68 @@ def _run(until: str, command: Sequence[str]) -> Measured:
         if first is None and until and until in line:
             first = time.monotonic() - began
         lines.append(line)
-    status = process.wait()
+    used = _wait_for_all(process, workers)
     wall = time.monotonic() - began
-    rss = peak.stop()
-    _reap()
-    if status != 0:
+    if process.returncode != 0:
         print("".join(lines[-30:]))
         sys.exit(1)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return Measured(wall, used.ru_utime + used.ru_stime, rss, first, "".join(lines))
+    sampled = sum(workers.cpu_s.values())
+    return Measured(wall, used + sampled, sampled, workers.rss_max, first, "".join(lines))
 
 
-def _reap() -> None:
-    """Wait for what the command left behind."""
+def _wait_for_all(process: subprocess.Popen[str], workers: "_Workers") -> float:
+    """The CPU time, in seconds, of the command and of all that it left behind, the workers' apart."""
+    used = 0.0
     while True:
         try:
-            os.waitpid(-1, 0)
+            pid, status, usage = os.wait4(-1, 0)
         except ChildProcessError:
-            return
+            workers.stop()
+            return used
+        if pid == process.pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+        if pid not in workers.cpu_s:
+            used += usage.ru_utime + usage.ru_stime
 
 
-class _Peak:
-    """Looks at the resident size of every Python worker below a process, ten times a second."""
+class _Workers:
+    """Looks at every Python worker of Spark below this process, ten times a second."""
 
-    def __init__(self, pid: int) -> None:
-        self._root = psutil.Process(pid)
-        self._max = 0
+    def __init__(self) -> None:
+        self.cpu_s: dict[int, float] = {}  # by process id; what they had used when last seen
+        self.rss_max = 0
+        self._daemons: set[int] = set()
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
-    def stop(self) -> int:
+    def stop(self) -> None:
         self._done.set()
         self._thread.join()
-        return self._max
 
     def _watch(self) -> None:
-        while not self._done.wait(0.1):
-            try:
-                for child in self._root.children(recursive=True):
-                    if "pyspark.daemon" in " ".join(child.cmdline()):
-                        self._max = max(self._max, child.memory_info().rss)
-            except psutil.Error:
-                continue
+        while not self._done.wait(_SAMPLE_S):
+            for process in psutil.Process().children(recursive=True):
+                try:
+                    self._look_at(process)
+                except psutil.Error:  # it ended meanwhile
+                    continue
+
+    def _look_at(self, process: psutil.Process) -> None:
+        if not self._is_daemon(process.pid):
+            return
+        if process.pid not in self.cpu_s and not self._is_daemon(process.ppid()):
+            return  # the daemon itself, which the JVM waits for
+        with process.oneshot():
+            times = process.cpu_times()
+            self.cpu_s[process.pid] = times.user + times.system
+            self.rss_max = max(self.rss_max, process.memory_info().rss)
+
+    def _is_daemon(self, pid: int) -> bool:
+        """Whether a process runs pyspark.daemon: the daemon, and the workers that it forked."""
+        if pid not in self._daemons and "pyspark.daemon" in psutil.Process(pid).cmdline():
+            self._daemons.add(pid)
+        return pid in self._daemons
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@
     - Fenced                 another run closed the plan first
     - StoreUnavailable       S3 did not answer, or asked for time
     - KafkaUnavailable       no broker answered, or a partition has no leader
+    - SparkFailed            Spark lost a task more often than it tries one
 
 Exit statuses are those of sysexits.h. Anything that is not an ExporterError is a bug or an accident of the
 machine and leaves the process with status 1.
@@ -129,3 +130,7 @@ class StoreUnavailable(TemporaryError):
 
 class KafkaUnavailable(TemporaryError):
     """No broker answered, or a partition made no progress."""
+
+
+class SparkFailed(TemporaryError):
+    """Spark lost a task, to the machine or to whoever killed it, more often than it tries one."""

@@ -1,7 +1,10 @@
-"""What spark-submit is given: the script, and what a local driver is set to."""
+"""What spark-submit is given: the script, the environment, and what a local driver is set to."""
 
 from __future__ import annotations
 
+import shlex
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,3 +22,20 @@ def application_path() -> Path:
     package = Path(__file__).resolve().parent
     installed = package / "export_job.py"
     return installed if installed.is_file() else package.parent / "export.py"
+
+
+def driver_environment(environment: Mapping[str, str], folder: Path, *, local: bool) -> dict[str, str]:
+    """The variables of spark-submit. Driver and workers run this Python unless the variables given say otherwise.
+
+    The temporary files of Spark, of Java (a killed JVM leaves its own) and of Python all go to `folder`.
+    """
+    java_options = f"{environment.get('SPARK_SUBMIT_OPTS', '')} {shlex.quote(f'-Djava.io.tmpdir={folder}')}".strip()
+    return {
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        **({"SPARK_LOCAL_IP": "127.0.0.1"} if local else {}),
+        **environment,
+        "SPARK_LOCAL_DIRS": str(folder),
+        "SPARK_SUBMIT_OPTS": java_options,
+        "TMPDIR": str(folder),
+    }

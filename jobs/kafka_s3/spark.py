@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
 import time
@@ -10,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 from kafka_s3.commit_log import Interval
-from kafka_s3.errors import EXIT_CONFIGURATION, ExporterError
+from kafka_s3.errors import EXIT_CONFIGURATION, ExporterError, SparkFailed
 from kafka_s3.export.run import run
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
 from kafka_s3.fingerprint import fingerprint
@@ -54,7 +56,24 @@ class SparkExecute:
         settings, driver = self._settings, fingerprint()
         # The closure holds the settings, secrets included; the groups, which Spark writes to a file, hold none.
         results = self._context.parallelize(groups, len(groups)).map(lambda group: work(settings, driver, group))
-        return [result for group in results.collect() for result in group]
+        try:
+            return [result for group in results.collect() for result in group]
+        except Py4JError as error:
+            if "PythonException" in str(error):  # raised in a task, so a bug of ours
+                raise
+            raise _spark_failed(str(error)) from error
+
+
+def _spark_failed(said: str) -> SparkFailed:
+    """Spark's failure in its own words, without Java's stack.
+
+    >>> print(_spark_failed("Calling failed.\\n: SparkException: Lost task 0.0: worker exited\\n\\tat a.B"))
+    Spark gave up: SparkException: Lost task 0.0: worker exited. The plan stays open: the next try finishes it.
+    """
+    cause = said.partition("\n: ")[2] or said
+    lines = itertools.takewhile(lambda line: not line.startswith(("\tat ", "Driver stacktrace")), cause.splitlines())
+    reason = " ".join(filter(None, map(str.strip, lines))).rstrip(".")
+    return SparkFailed(f"Spark gave up: {reason}.", next="The plan stays open: the next try finishes it.")
 
 
 def work(settings: Settings, driver: str, tasks: Sequence[RangeTask]) -> list[RangeResult]:

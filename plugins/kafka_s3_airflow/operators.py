@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
 import sys
-import tempfile
 from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,8 +17,9 @@ from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_s3.errors import ExporterError
-from kafka_s3.job import LOCAL_CONF, application_path
+from kafka_s3.job import LOCAL_CONF, application_path, driver_environment
 from kafka_s3.lifetime import die_with_parent
+from kafka_s3.scratch import scratch
 from kafka_s3_airflow.guard import die_with_supervisor
 from kafka_s3_airflow.tasks import NO_RETRY, interval_of, to_airflow
 
@@ -41,8 +39,6 @@ _NOISE: Final = re.compile(
     r"To adjust logging level|Picked up |Warning: |(?:plan|commit) \d+"
 )
 _REASON_LINES_MAX: Final = 40
-_SCRATCH: Final = "kafka-s3-spark-"
-_LOCK: Final = "lock"
 
 
 class ExportOperator(SparkSubmitOperator):
@@ -68,9 +64,10 @@ class ExportOperator(SparkSubmitOperator):
             raise to_airflow(error) from None
         self.application_args = self._arguments(context)
         self._spark_binary = find_spark_submit(connection, os.environ)
-        with _scratch(os.environ) as scratch:
-            hook = self._hook = self._hook_for(scratch)
-            environment = {**_driver_environment(os.environ, is_local(hook)), **handover.to_environment()}
+        hook = self._hook = self._hook_with_conf()
+        with scratch(os.environ) as folder:
+            environment = driver_environment(os.environ, folder, local=is_local(hook))
+            environment |= handover.to_environment()
             try:
                 hook.submit(self.application, env=environment, preexec_fn=die_with_parent)
             except AirflowException as error:
@@ -85,11 +82,10 @@ class ExportOperator(SparkSubmitOperator):
             arguments["--interval-end-ms"] = str(interval.end_ms)
         return [f"{name}={value}" for name, value in arguments.items()]
 
-    def _hook_for(self, scratch: Path) -> SparkSubmitHook:
-        given = self.conf = {**(self.conf or {}), "spark.local.dir": str(scratch)}
+    def _hook_with_conf(self) -> SparkSubmitHook:
         hook = self._get_hook()
         if is_local(hook):
-            self.conf = {**LOCAL_CONF, **given}
+            self.conf = {**LOCAL_CONF, **(self.conf or {})}
             hook = self._get_hook()
         # The provider keeps 20 lines, and a configuration may have more problems than that.
         hook._last_submit_log_lines = deque(maxlen=500)
@@ -131,42 +127,6 @@ def find_spark_submit(connection: Connection | None, environment: Mapping[str, s
     if not beside.is_file():
         raise AirflowFailException(f"{name} is neither on PATH nor beside {sys.executable}: pip install pyspark.")
     return str(beside)
-
-
-def _driver_environment(environment: Mapping[str, str], local: bool) -> dict[str, str]:
-    """What the driver inherits. It and its workers run this Python unless told otherwise."""
-    defaults = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
-    if local:
-        defaults["SPARK_LOCAL_IP"] = "127.0.0.1"
-    given = {name: value for name, value in environment.items() if name != "SPARK_LOCAL_DIRS"}  # spark.local.dir is set
-    return {**defaults, **given}
-
-
-@contextmanager
-def _scratch(environment: Mapping[str, str]) -> Iterator[Path]:
-    """A folder of this try's own, removed afterwards; so are those of tries that were killed before they could.
-
-    A try holds a lock in its folder, which the kernel gives up with the process, whatever ended it.
-    """
-    parent = Path(environment.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir())
-    for left in parent.glob(f"{_SCRATCH}*"):
-        _remove_if_free(left)
-    folder = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=parent))
-    with (folder / _LOCK).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _remove_if_free(folder: Path) -> None:
-    try:
-        with (folder / _LOCK).open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-    except OSError:
-        return  # in use, somebody else's, about to be used, or gone in the meantime
 
 
 def _explained(error: AirflowException, hook: SparkSubmitHook) -> AirflowException:

@@ -1,7 +1,6 @@
 """What a connector takes from Airflow, and what the operator makes of a Spark connection; no task runs here."""
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -143,22 +142,3 @@ def test_spark_submit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert find_spark_submit(None, {"PATH": str(tmp_path)}) == str(Path(sys.executable).parent / "spark-submit")
     (tmp_path / "spark-submit").touch(mode=0o755)
     assert find_spark_submit(None, {"PATH": str(tmp_path)}) is None
-
-
-def test_folders_of_killed_tries(tmp_path: Path) -> None:
-    """A try removes its folder, and what tries that were killed have left; a folder in use stays."""
-    from kafka_s3_airflow.operators import _scratch
-
-    killed = tmp_path / "kafka-s3-spark-killed"
-    killed.mkdir()
-    (killed / "lock").touch()
-    other = tmp_path / "other"
-    other.mkdir()
-    environment = {"SPARK_LOCAL_DIRS": f"{tmp_path},/elsewhere"}
-    with _scratch(environment) as mine:
-        assert mine.parent == tmp_path
-        assert not killed.exists()
-        with _scratch(environment) as another:
-            assert mine.exists()
-            assert another != mine
-    assert os.listdir(tmp_path) == ["other"]

@@ -262,14 +262,14 @@ def test_a_silent_store_is_status_75(connector: Connector, closed_port: str) -> 
 def test_a_run_on_spark_is_the_same_and_leaves_no_files(connector: Connector, java_home: str) -> None:
     """--spark exports through a driver of its own; its folder is removed; with nothing new no JVM starts."""
     connector.produce(5)
-    folders = set(Path(tempfile.gettempdir()).glob("kafka-s3-run-*"))
+    folders = set(Path(tempfile.gettempdir()).glob("kafka-s3-spark-*"))
     result = call_process(
         "run", connector.config, "--until-now", "--run-id", "mine", "--spark", "local[1]", env=connector.env
     )
     assert result.returncode == 0, result.stderr
     assert "commit 1: 5 records" in result.stdout
     assert SECRET not in result.stdout + result.stderr
-    assert set(Path(tempfile.gettempdir()).glob("kafka-s3-run-*")) == folders
+    assert set(Path(tempfile.gettempdir()).glob("kafka-s3-spark-*")) == folders
     entry = json.loads(_call(connector, "status", "--json").stdout)["entries"][0]
     assert entry["run_id"] == "mine"
     assert entry["spark_application"].startswith("local-")

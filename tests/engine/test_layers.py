@@ -19,7 +19,7 @@ FUNCTION_LINES_MAX = 70
 # The lowest first. A part imports only parts of lower rows, and itself; what a row must not know stands above it.
 RANKS: tuple[frozenset[str], ...] = (
     frozenset({""}),  # kafka_s3/__init__.py: the version
-    frozenset({"errors", "fingerprint", "handover", "job", "lifetime", "ranges", "naming"}),
+    frozenset({"errors", "fingerprint", "handover", "job", "lifetime", "ranges", "naming", "scratch"}),
     frozenset({"records", "settings"}),
     frozenset({"ports", "retries", "partitioners", "converters", "commit_log", "schedule", "formats"}),
     frozenset({"planning", "writer"}),
@@ -36,6 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "job": set(),
     "handover": set(),
     "lifetime": set(),
+    "scratch": set(),
     "fingerprint": {""},
     "ranges": set(),
     "records": {"ranges"},
@@ -75,6 +76,7 @@ HOMES = {
     "mypy_boto3_s3": {"s3"},
     "confluent_kafka": {"kafka"},
     "pyspark": {"spark"},
+    "py4j": {"spark"},
     "tenacity": {"retries"},
     "isal": {"formats"},
     "click": {"cli"},

@@ -15,11 +15,13 @@ from tests.cli.command import write_properties
 from tests.scheduler.world import Api, Gate, Proxy, World, lines, until
 from tools.parts.airflow import Airflow
 from tools.parts.kafka import KafkaBroker
-from tools.parts.s3 import MotoServer
+from tools.parts.s3 import MotoServer, S3Server, VersityGateway
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 
+# Of one topic, so that they have to write the same objects.
+KILLED = ("undisturbed", "killed_task", "killed_supervisor")
 MINUTELY = {"rotate.schedule.interval.ms": "60000", "timezone": "UTC"}
 CONNECTORS = {
     "scheduled": MINUTELY,
@@ -30,6 +32,7 @@ CONNECTORS = {
     "cut_off": {"s3.part.retries": "0"},
     "broken": {"flush.size": "many", "s3.compresion.type": "gzip"},
     "backfilled": MINUTELY,
+    **{name: {"topics": "scheduler-killed"} for name in KILLED},
 }
 
 
@@ -83,16 +86,22 @@ def _environment(folder: Path, gate: Gate, store: MotoServer, java_home: str) ->
         "KAFKA_S3_CONNECTORS": str(folder / "connectors"),
         "KAFKA_S3_RETRIES": "9",
         "KAFKA_S3_RETRY_DELAY_S": "1",
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",  # a dead supervisor is noticed by its silence
     }
 
 
 @pytest.fixture(scope="session")
 def world(
-    kafka: KafkaBroker, moto: MotoServer, java_home: str, tmp_path_factory: pytest.TempPathFactory
+    kafka: KafkaBroker,
+    moto: MotoServer,
+    versitygw: VersityGateway,
+    java_home: str,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[World]:
-    """Eight connectors, one of them broken, each with a topic of two partitions and, but for one, a bucket.
+    """The connectors, one of them broken, each with a topic of two partitions and, but for one, a bucket.
 
-    `scheduled` has records of the moment the world began, and Airflow may run it; the others are paused.
+    `scheduled` has records of the moment the world began, and Airflow may run it; the others are paused. Those of the
+    topic `killed` write to versitygw, which can be stopped without stopping anything else.
     """
     folder = tmp_path_factory.mktemp("scheduler")
     connectors = folder / "connectors"
@@ -100,16 +109,19 @@ def world(
     gate = Gate(folder / "gate", BIN / "spark-submit")
     write_properties(connectors / "worker.properties", {"bootstrap.servers": kafka.bootstrap_servers})
     with Proxy(moto.endpoint_url) as proxy:
+        topics = {name: _properties(name, more)["topics"] for name, more in CONNECTORS.items()}
+        stores: dict[str, S3Server] = {name: versitygw if name in KILLED else moto for name in CONNECTORS}
+        for topic in set(topics.values()):
+            kafka.create_topic(topic, partitions=2)
         for name, more in CONNECTORS.items():
-            kafka.create_topic(f"scheduler-{name}", partitions=2)
             if name != "homeless":
-                moto.create_bucket(f"bucket-of-{name}")
-            through = {"store.url": proxy.url} if name == "cut_off" else {}
-            write_properties(connectors / f"{name}.properties", _properties(name, {**more, **through}))
+                stores[name].create_bucket(f"bucket-of-{name}")
+            endpoint = proxy.url if name == "cut_off" else stores[name].endpoint_url
+            write_properties(connectors / f"{name}.properties", _properties(name, {"store.url": endpoint, **more}))
         with Airflow(_environment(folder, gate, moto, java_home), triggerer=False) as airflow:
             api = Api(airflow)
             until("the dag-processor is through", lambda: api.get("/dags")["total_entries"] == len(CONNECTORS))
-            world = World(connectors, kafka, moto, api, gate, proxy)
+            world = World(connectors, kafka, topics, stores, api, airflow.scheduler.pid, gate, proxy)
             # From here on, so that its minute goes by while other tests are at work.
             world.produce("scheduled", 0, lines(150), world.began)
             world.produce("scheduled", 1, lines(50), world.began)

@@ -8,9 +8,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+import psutil
 import pytest
 
 from kafka_s3.naming import LogLayout
+from tests.processes import below
 from tests.scheduler.world import ENDED, Run, World, lines, until
 
 pytestmark = pytest.mark.scheduler
@@ -70,7 +72,7 @@ def test_a_bad_record_is_not_retried(world: World) -> None:
     assert_failed_at_once(world, "poisoned", run, "export")
     said = world.said("poisoned", run, "export")
     assert world.gate.has_come("poisoned"), "it was the driver that refused it"
-    assert f"A bad record at topic {world.topic('poisoned')} partition 1 offset 20" in said
+    assert f"A bad record at topic {world.topics['poisoned']} partition 1 offset 20" in said
     assert world.positions("poisoned") == [50, 20]
     assert world.verified("poisoned") == 70
 
@@ -86,7 +88,7 @@ def test_a_scheduled_run(world: World) -> None:
 
     commits = [event for event in world.events("scheduled", run) if event["kind"] == "commit"]
     assert [commit["records"] for commit in commits] == [200]
-    assert commits[0]["offsets"] == {world.topic("scheduled"): {"0": [0, 150], "1": [0, 50]}}
+    assert commits[0]["offsets"] == {world.topics["scheduled"]: {"0": [0, 150], "1": [0, 50]}}
     assert commits[0]["keys"] == world.keys("scheduled", "topics/")
     marker = LogLayout("_kafka_s3", "scheduled").announced_key(commits[0]["seq"])
     assert marker in world.keys("scheduled", "_kafka_s3/scheduled/announced/")
@@ -169,6 +171,43 @@ def test_a_backfill_beside_scheduled_runs(world: World) -> None:
     assert all(earlier[1] <= later[0] for earlier, later in pairwise(times)), times
     assert world.positions("backfilled") == [90, 90]
     assert world.verified("backfilled") == 180
+
+
+@pytest.mark.parametrize("victim", ["task", "supervisor"])
+def test_a_killed_task_is_retried(world: World, victim: str) -> None:
+    """kill -9 on the process of the export, or on its supervisor, in its middle: Spark and the driver end with it, the
+    next try finishes the plan, and the objects are those of an undisturbed run."""
+    name, store = f"killed_{victim}", world.stores["undisturbed"]
+    if not world.keys("undisturbed", "topics/"):
+        for partition in (0, 1):
+            world.produce("undisturbed", partition, lines(30_000), yesterday())
+        undisturbed = world.call("undisturbed", "run", "--until-now")
+        assert undisturbed.exit_code == 0, undisturbed.output
+    with world.unpaused(name):
+        until("some objects are written", lambda: len(world.keys(name, "topics/")) >= 10, pause_s=0.02)
+        store.suspend()
+        try:
+            jvm = world.jvm(name)
+            task = jvm.parent()
+            assert task is not None
+            supervisor = task.parent()
+            assert supervisor is not None
+            assert supervisor.pid != world.scheduler_pid
+            ours = [jvm, *below(jvm.pid)]
+            (task if victim == "task" else supervisor).kill()
+            _, alive = psutil.wait_procs([task, *ours], timeout=60)
+            assert alive == []
+        finally:
+            store.resume()
+        assert [entry.kind for entry in world.entries(name)] == ["checkpoint"]
+        run = world.ended(name)
+    assert (run.state, run.states) == ("success", ALL_WELL)
+    assert world.attempts(name, run, "export") == ["failed", "success"]
+    assert [entry.kind for entry in world.entries(name)] == ["checkpoint", "commit"]
+    assert world.objects(name) == world.objects("undisturbed")
+    assert world.verified(name) == 60_000
+    assert world.call(name, "status").stdout.startswith("All is well")
+    assert list((world.folder.parent / "tmp").glob("kafka-s3-spark-*")) == []
 
 
 def assert_failed_at_once(world: World, name: str, run: Run, task: str) -> None:

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+import psutil
+from click.testing import Result
 from confluent_kafka import Producer
 
 from kafka_s3.commit_log import Entry
@@ -26,6 +28,7 @@ from kafka_s3.naming import LogLayout
 from kafka_s3.s3 import S3Store
 from kafka_s3.settings.model import S3Settings
 from tests.cli.command import call
+from tests.processes import below, command_of
 from tools.parts.airflow import Airflow
 from tools.parts.kafka import KafkaBroker
 from tools.parts.process import HOST
@@ -38,7 +41,9 @@ ENDED = ("success", "failed")
 T = TypeVar("T")
 
 
-def until(what: str, look: Callable[[], T | None], *, or_say: Callable[[], object] = lambda: "") -> T:
+def until(
+    what: str, look: Callable[[], T | None], *, or_say: Callable[[], object] = lambda: "", pause_s: float = POLL_S
+) -> T:
     """What `look` finds once it finds something; a generous bound, since nothing here is about time."""
     deadline = time.monotonic() + BOUND_S
     while True:
@@ -46,7 +51,7 @@ def until(what: str, look: Callable[[], T | None], *, or_say: Callable[[], objec
         if found:
             return found
         assert time.monotonic() < deadline, f"not within {BOUND_S} s: {what}. {or_say()}"
-        time.sleep(POLL_S)
+        time.sleep(pause_s)
 
 
 class Api:
@@ -183,12 +188,14 @@ class Gate:
 
 @dataclass
 class World:
-    """The servers, and the connectors' folder. A connector, its DAG, and its topic's last word have one name."""
+    """The servers, and the connectors' folder; topics and stores by connector, whose DAG has its name."""
 
     folder: Path
     broker: KafkaBroker
-    store: S3Server
+    topics: Mapping[str, str]
+    stores: Mapping[str, S3Server]
     api: Api
+    scheduler_pid: int
     gate: Gate
     proxy: Proxy
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -259,9 +266,6 @@ class World:
 
     # Kafka and the bucket.
 
-    def topic(self, name: str) -> str:
-        return f"scheduler-{name}"
-
     def bucket(self, name: str) -> str:
         return f"bucket-of-{name}"
 
@@ -269,12 +273,15 @@ class World:
         """Records that all have the same timestamp."""
         producer = Producer({"bootstrap.servers": self.broker.bootstrap_servers})
         for value in values:
-            producer.produce(self.topic(name), value, partition=partition, timestamp=int(at.timestamp() * 1000))
+            producer.produce(self.topics[name], value, partition=partition, timestamp=int(at.timestamp() * 1000))
         assert producer.flush(30) == 0
 
     def newest(self, name: str) -> Entry:
-        """The newest entry of a connector's log."""
-        store = self.store
+        return self.entries(name)[-1]
+
+    def entries(self, name: str) -> list[Entry]:
+        """The log of a connector, oldest first."""
+        store = self.stores[name]
         settings = S3Settings(
             self.bucket(name),
             store.region,
@@ -282,36 +289,53 @@ class World:
             access_key_id=store.access_key,
             secret_access_key=store.secret_key,
         )
-        newest = Log(S3Store(settings), LogLayout("_kafka_s3", name)).newest()
-        assert newest is not None
-        return newest.entry
+        return [each.entry for each in Log(S3Store(settings), LogLayout("_kafka_s3", name)).entries()][::-1]
 
     def positions(self, name: str) -> list[int]:
         """The next offset to export of each partition, by partition."""
-        return [position for _, position in sorted(self.newest(name).topics[self.topic(name)].positions.items())]
+        return [position for _, position in sorted(self.newest(name).topics[self.topics[name]].positions.items())]
 
     def keys(self, name: str, prefix: str) -> list[str]:
-        listed = self.store.client().list_objects_v2(Bucket=self.bucket(name), Prefix=prefix)
-        return [each["Key"] for each in listed.get("Contents", [])]
+        pages = self.stores[name].client().get_paginator("list_objects_v2")
+        listed = pages.paginate(Bucket=self.bucket(name), Prefix=prefix)
+        return [each["Key"] for page in listed for each in page.get("Contents", [])]
+
+    def objects(self, name: str) -> dict[str, bytes]:
+        """The data objects of a connector."""
+        client, bucket = self.stores[name].client(), self.bucket(name)
+        return {key: client.get_object(Bucket=bucket, Key=key)["Body"].read() for key in self.keys(name, "topics/")}
 
     def remove_bucket(self, name: str) -> None:
+        client = self.stores[name].client()
         for key in self.keys(name, ""):
-            self.store.client().delete_object(Bucket=self.bucket(name), Key=key)
-        self.store.client().delete_bucket(Bucket=self.bucket(name))
+            client.delete_object(Bucket=self.bucket(name), Key=key)
+        client.delete_bucket(Bucket=self.bucket(name))
 
     def verified(self, name: str) -> int:
         """How many records the log's objects hold: each once, with Kafka's content, and no object besides."""
-        environment = {
-            "AWS_ENDPOINT_URL_S3": self.store.endpoint_url,
-            "AWS_ACCESS_KEY_ID": self.store.access_key,
-            "AWS_SECRET_ACCESS_KEY": self.store.secret_key,
-        }
-        path = self.folder / f"{name}.properties"
-        result = call("verify", path, "--against-kafka", "--json", env=environment)
+        result = self.call(name, "verify", "--against-kafka", "--json")
         assert result.exit_code == 0, result.output
         found = json.loads(result.stdout)
         assert (found["orphans"], found["notes"]) == ([], [])
         return int(found["records"])
+
+    def call(self, name: str, command: str, *arguments: str) -> Result:
+        """A command of `kafka-s3` over a connector, with the credentials that Airflow's connection has."""
+        store = self.stores[name]
+        environment = {"AWS_ACCESS_KEY_ID": store.access_key, "AWS_SECRET_ACCESS_KEY": store.secret_key}
+        return call(command, self.folder / f"{name}.properties", *arguments, env=environment)
+
+    # Processes.
+
+    def jvm(self, name: str) -> psutil.Process:
+        """The Spark that executes a connector's export."""
+        found = [each for each in below(self.scheduler_pid) if _is_spark_of(name, command_of(each))]
+        assert len(found) == 1, found
+        return found[0]
+
+
+def _is_spark_of(name: str, command: list[str]) -> bool:
+    return "org.apache.spark.deploy.SparkSubmit" in command and any(f"/{name}.properties" in each for each in command)
 
 
 def lines(count: int) -> list[bytes]:

@@ -8,21 +8,20 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.job import LOCAL_CONF, application_path
+from kafka_s3.job import LOCAL_CONF, application_path, driver_environment
 from kafka_s3.lifetime import die_with_parent
 from kafka_s3.planning import RunRequest
+from kafka_s3.scratch import scratch
 
 
 def submit(master: str, config: Path, worker: Path | None, request: RunRequest) -> int:
     """Run the driver in client mode and return its exit status."""
     home = _spark_home()
-    with tempfile.TemporaryDirectory(prefix="kafka-s3-run-") as folder:
+    with scratch(os.environ) as folder:
         command = [
             str(home / "bin" / "spark-submit"),
             *_spark_options(master),
@@ -71,24 +70,15 @@ def _spark_options(master: str) -> list[str]:
     return [*options, *(part for name, value in conf.items() for part in ("--conf", f"{name}={value}"))]
 
 
-def _environment(home: Path, folder: str, master: str, outer: Mapping[str, str]) -> dict[str, str]:
+def _environment(home: Path, folder: Path, master: str, outer: Mapping[str, str]) -> dict[str, str]:
     """This process's variables, made fit for our Spark; the driver resolves `${env:…}` itself."""
-    environment = {
-        **outer,
-        "SPARK_HOME": str(home),
-        "SPARK_LOCAL_DIRS": folder,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-    }
-    if master.startswith("local"):
-        environment["PYSPARK_PYTHON"] = sys.executable
-        environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     java = outer.get("JAVA_HOME")
     if not (java and (Path(java) / "bin" / "java").exists()) and shutil.which("java", path=outer.get("PATH")) is None:
         raise ConfigurationError(
             "Spark needs Java 17 or newer, and neither JAVA_HOME nor PATH has one.",
             next="Install one and set JAVA_HOME, or leave --spark away: the run does without.",
         )
-    return environment
+    return {**driver_environment(outer, folder, local=master.startswith("local")), "SPARK_HOME": str(home)}
 
 
 def _spark_home() -> Path:
