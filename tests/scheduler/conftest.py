@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 
 # Of one topic, so that they have to write the same objects.
-KILLED = ("undisturbed", "killed_task", "killed_supervisor")
+KILLED = ("undisturbed", "killed-task", "killed-supervisor")
 MINUTELY = {"rotate.schedule.interval.ms": "60000", "timezone": "UTC"}
 CONNECTORS = {
     "scheduled": MINUTELY,

@@ -177,7 +177,7 @@ def test_a_backfill_beside_scheduled_runs(world: World) -> None:
 def test_a_killed_task_is_retried(world: World, victim: str) -> None:
     """kill -9 on the process of the export, or on its supervisor, in its middle: Spark and the driver end with it, the
     next try finishes the plan, and the objects are those of an undisturbed run."""
-    name, store = f"killed_{victim}", world.stores["undisturbed"]
+    name, store = f"killed-{victim}", world.stores["undisturbed"]
     if not world.keys("undisturbed", "topics/"):
         for partition in (0, 1):
             world.produce("undisturbed", partition, lines(30_000), yesterday())
