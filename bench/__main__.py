@@ -127,14 +127,11 @@ class Bench:
     def exports(self, repetitions: int) -> None:
         """Every format and compression, each beside a baseline taken right before it."""
         kinds = [(format, compression) for format in FORMATS for compression in ("none", "gzip")]
-        startup = statistics.median(self.export("few", "JSON", "gzip").cpu_s for _ in range(repetitions))
         million = self.records / 1e6
         rows: dict[tuple[str, str], list[Row]] = {kind: [] for kind in kinds}
         for _ in range(repetitions):
             for kind in kinds:
-                base = self.baseline()
-                full = self.export("full", *kind)
-                rows[kind].append(Row(base.cpu_s / million, (full.cpu_s - startup) / million, million, full))
+                rows[kind].append(Row(million, self.baseline(), self.export("few", *kind), self.export("full", *kind)))
                 console.print(f"  {' '.join(kind)}: {rows[kind][-1].ratio:.2f}x")
         table = Table("format", "compression", "records/s", "CPU s / M", "workers", "baseline", "ratio", "task RSS MiB")
         for (format, compression), found in rows.items():
@@ -143,23 +140,39 @@ class Bench:
                 compression,
                 spread([self.records / row.full.wall_s for row in found], 0),
                 spread([row.cpu_s for row in found]),
-                spread([row.full.workers_cpu_s / row.million for row in found]),
+                spread([row.workers_s for row in found]),
                 spread([row.base_s for row in found]),
                 spread([row.ratio for row in found]),
                 f"{max(row.full.rss_max for row in found) / 2**20:.0f}",
             )
-        console.print(f"start-up: {startup:.1f} CPU s, not in the table; min/median/max of {repetitions}")
+        startups = [row.few.cpu_s for found in rows.values() for row in found]
+        console.print(f"start-up, not in the table: {spread(startups, 1)} CPU s; all figures min/median/max")
         console.print(table)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """CPU seconds per million records of an export and of the baseline that was taken right before it."""
+    """An export, and what was measured right before it: the baseline, and the same export of a few records.
 
-    base_s: float
-    cpu_s: float
+    `cpu_s`, `workers_s` (the part of it in Python workers) and `base_s` are CPU seconds per million records.
+    """
+
     million: float
+    base: Measured
+    few: Measured
     full: Measured
+
+    @property
+    def base_s(self) -> float:
+        return self.base.cpu_s / self.million
+
+    @property
+    def cpu_s(self) -> float:
+        return (self.full.cpu_s - self.few.cpu_s) / self.million
+
+    @property
+    def workers_s(self) -> float:
+        return (self.full.workers_cpu_s - self.few.workers_cpu_s) / self.million
 
     @property
     def ratio(self) -> float:
