@@ -5,7 +5,9 @@ of a few records. Brokers and stores are other trees. Nothing here passes or fai
 """
 
 import argparse
+import cProfile
 import os
+import pstats
 import statistics
 import sys
 import tempfile
@@ -19,7 +21,12 @@ from rich.table import Table
 
 from bench.measure import Measured, measure
 from bench.records import PARTITIONS, produce
+from kafka_s3.commit_log import PlannedRange
+from kafka_s3.export.task import RangeTask
 from kafka_s3.job import LOCAL_CONF, driver_environment
+from kafka_s3.ports import PartitionOffsets
+from kafka_s3.settings import Lookups, load, read_text
+from kafka_s3.wiring import export_ranges
 from tools.parts.java import find_java
 from tools.parts.kafka import KafkaBroker
 from tools.parts.s3 import MotoServer, S3Server
@@ -33,7 +40,7 @@ FORMATS = {
     ),
     "JSON": ("io.confluent.connect.s3.format.json.JsonFormat", "org.apache.kafka.connect.json.JsonConverter"),
 }
-console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+console = Console(highlight=False, width=None if sys.stdout.isatty() else 170)
 
 
 def main() -> int:
@@ -41,10 +48,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench")
     parser.add_argument("--records", type=int, default=3_000_000)
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--profile", action="store_true", help="only say where the time of one task goes")
     arguments = parser.parse_args()
     with KafkaBroker() as kafka, MotoServer() as s3, tempfile.TemporaryDirectory() as folder:
         bench = Bench(kafka, s3, Path(folder), arguments.records)
         bench.prepare()
+        if arguments.profile:
+            profile(bench)
+            return 0
         bench.spark_start(arguments.repetitions)
         bench.exports(arguments.repetitions)
     parse_twenty(arguments.repetitions)
@@ -79,14 +90,14 @@ class Bench:
         command = [str(BIN / "spark-submit"), "--master", "local[2]", *options, str(script), *arguments]
         return measure(command, self.environment, until=until)
 
-    def export(self, topic: str, format: str, compression: str) -> Measured:
-        """One whole run of a connector of its own, so that everything is new to it."""
+    def connector(self, topic: str, format: str, compression: str) -> tuple[str, Path]:
+        """A connector with a bucket of its own, so that everything is new to it: its name and its file."""
         self.runs += 1
         name = f"bench-{self.runs}"
         format_class, converter = FORMATS[format]
         self.s3.create_bucket(name)
-        connector = self.folder / f"{name}.properties"
-        connector.write_text(
+        file = self.folder / f"{name}.properties"
+        file.write_text(
             f"name={name}\ntopics={topic}\ntasks.max=2\ns3.bucket.name={name}\ns3.region=us-east-1\n"
             f"store.url={self.s3.endpoint_url}\nstorage.class=io.confluent.connect.s3.storage.S3Storage\n"
             f"format.class={format_class}\nvalue.converter={converter}\nvalue.converter.schemas.enable=false\n"
@@ -94,6 +105,11 @@ class Bench:
             f"connector.class=io.confluent.connect.s3.S3SinkConnector\n"
             f"consumer.override.bootstrap.servers={self.kafka.bootstrap_servers}\n"
         )
+        return name, file
+
+    def export(self, topic: str, format: str, compression: str) -> Measured:
+        """One whole run as a Spark application."""
+        name, connector = self.connector(topic, format, compression)
         job = REPOSITORY / "jobs" / "export.py"
         measured = self.submit(job, "--connector", str(connector), "--run-id", name, until="commit ")
         client = self.s3.client()  # moto keeps every object in memory: give it back
@@ -177,6 +193,22 @@ class Row:
     @property
     def ratio(self) -> float:
         return self.cpu_s / self.base_s
+
+
+def profile(bench: Bench) -> None:
+    """What a task does, function by function, in this process and without Spark."""
+    end = bench.records // PARTITIONS
+    for format in FORMATS:
+        _, connector = bench.connector("full", format, "gzip")
+        lookups = Lookups(env=bench.environment, read_file=read_text)
+        aws = {"aws_access_key_id": bench.s3.access_key, "aws_secret_access_key": bench.s3.secret_key}
+        settings = load(connector, lookups=lookups, aws_connection=aws).settings
+        ranges = [PlannedRange("full", partition, 0, end) for partition in range(PARTITIONS)]
+        tasks = [RangeTask(each, None, 0, PartitionOffsets(0, end, end)) for each in ranges]
+        profiler = cProfile.Profile()
+        profiler.runcall(export_ranges, settings, tasks)
+        console.print(f"{format} gzip, {bench.records:,} records:")
+        pstats.Stats(profiler, stream=sys.stdout).sort_stats("tottime").print_stats(12)
 
 
 def parse_twenty(repetitions: int) -> None:
