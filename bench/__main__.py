@@ -204,7 +204,7 @@ def profile(bench: Bench) -> None:
         aws = {"aws_access_key_id": bench.s3.access_key, "aws_secret_access_key": bench.s3.secret_key}
         settings = load(connector, lookups=lookups, aws_connection=aws).settings
         ranges = [PlannedRange("full", partition, 0, end) for partition in range(PARTITIONS)]
-        tasks = [RangeTask(each, None, 0, PartitionOffsets(0, end, end)) for each in ranges]
+        tasks = [RangeTask(each, 0, 0, PartitionOffsets(0, end, end)) for each in ranges]
         profiler = cProfile.Profile()
         profiler.runcall(export_ranges, settings, tasks)
         console.print(f"{format} gzip, {bench.records:,} records:")

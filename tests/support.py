@@ -21,12 +21,16 @@ from kafka_s3.settings.model import (
     Limits,
     NoCompression,
     NullValues,
+    Own,
+    Partitioner,
     S3Settings,
     ScheduleSettings,
+    SchemaAffix,
     Settings,
 )
 
 HOUR_MS = 3_600_000
+_DEFAULT = DefaultPartitioner()
 LATER_MS = 10**15  # a clock far ahead of every timestamp in a test
 
 
@@ -36,7 +40,7 @@ def make_settings(
     topics: tuple[str, ...] = ("orders",),
     topics_regex: str | None = None,
     converter: Converter = Converter.JSON,
-    format: Format = Format.JSON,
+    format: Format | Own = Format.JSON,
     compression: Compression = NoCompression(),
     null_values: NullValues = NullValues.FAIL,
     tolerate: bool = False,
@@ -51,17 +55,34 @@ def make_settings(
     s3: S3Settings | None = None,
     kafka: KafkaSettings | None = None,
     layout: KeyLayout = KeyLayout(),
+    partitioner: Partitioner = _DEFAULT,
+    schema_affix: SchemaAffix = SchemaAffix.NONE,
+    open_objects_max: int = 300,
+    object_bytes_max: int | None = None,
+    rotate_interval_ms: int | None = None,
 ) -> Settings:
     """Settings of a connector, as `load` would make them; the hash stands for what shapes bytes."""
-    shape = (converter, format, compression, null_values, tolerate, flush_size, part_size, layout)
+    shape = (converter, format, compression, null_values, tolerate, flush_size, part_size, layout, partitioner)
     return Settings(
         name=name,
         topics=topics,
         topics_regex=topics_regex,
         tolerate_bad_records=tolerate,
         format=FormatSettings(converter, format, compression, null_values=null_values),
-        partitioner=DefaultPartitioner(),
-        limits=Limits(flush_size, part_size, tasks_max, range_records_max, batch_records_max, batch_bytes_max, catchup),
+        partitioner=partitioner,
+        schema_affix=schema_affix,
+        limits=Limits(
+            flush_size,
+            part_size,
+            tasks_max,
+            range_records_max,
+            batch_records_max,
+            batch_bytes_max,
+            catchup,
+            open_objects_max,
+            object_bytes_max,
+            rotate_interval_ms,
+        ),
         layout=layout,
         log_root="_kafka_s3",
         s3=s3 or S3Settings("bucket", "us-east-1"),

@@ -50,7 +50,8 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class PlannedRange(msgspec.Struct, frozen=True):
-    """One Spark task's work; `interval` is set where it is not the plan's own (a range planned again)."""
+    """One Spark task's work. `interval`, its logical time, is set where it is not the plan's: in a range planned again,
+    and under a plan without one, where it begins and ends when the plan was made."""
 
     topic: str
     partition: int

@@ -16,7 +16,7 @@ from typing import assert_never
 
 import msgspec
 
-from kafka_s3.settings.model import Converter, Format, FormatSettings
+from kafka_s3.settings.model import Converter, Format, FormatSettings, Own
 
 # Python refuses to make an int of more digits (sys.set_int_max_str_digits); Jackson stops at 1,000.
 _INT_DIGITS_MAX = 4300
@@ -59,6 +59,14 @@ class Rows:
     excluded: Mapping[int, Excluded] = field(default_factory=dict)
     joined: bytes | None = None
 
+    def part(self, start: int, stop: int) -> Rows:
+        """Consecutive rows, none of which is excluded."""
+        return self if start == 0 and stop == len(self.lines) else Rows(self.lines[start:stop])
+
+    def pick(self, indexes: Sequence[int]) -> Rows:
+        """Some rows, none of which is excluded."""
+        return self if len(indexes) == len(self.lines) else Rows([self.lines[index] for index in indexes])
+
     def join(self, start: int, stop: int, separator: bytes) -> bytes:
         """The lines `[start, stop)`, each followed by the separator."""
         if self.joined is not None and start == 0 and stop == len(self.lines):
@@ -74,6 +82,8 @@ def converter_for(settings: FormatSettings) -> Convert:
     match settings.format:
         case Format.BYTE_ARRAY:
             return take_bytes
+        case Own():
+            return JsonLines() if settings.value_converter is Converter.JSON else take_bytes
         case Format.JSON:
             match settings.value_converter:
                 case Converter.JSON:

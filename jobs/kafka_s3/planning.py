@@ -114,9 +114,16 @@ class Batch:
 
 
 def make_batch(
-    wanted: Sequence[OffsetRange], again: Sequence[FailedRange], limits: Limits, bytes_per_record: float | None
+    wanted: Sequence[OffsetRange],
+    again: Sequence[FailedRange],
+    limits: Limits,
+    bytes_per_record: float | None,
+    own_time: Interval | None = None,
 ) -> Batch:
-    """The ranges of the next plan: what failed before once more as it was, and the rest within the limits."""
+    """The ranges of the next plan: what failed before once more as it was, and the rest within the limits.
+
+    `own_time` is the logical time of the new ranges where their plan has no interval.
+    """
     repeated = tuple(PlannedRange(f.topic, f.partition, f.start, f.end, f.interval) for f in again)
     held = {failed.tp for failed in again}
     fresh = {offsets.tp: offsets for offsets in wanted if offsets.tp not in held and offsets.size}
@@ -125,7 +132,7 @@ def make_batch(
         budget = min(budget, max(1, int(limits.batch_bytes_max / bytes_per_record)))
     shares = share({tp: offsets.size for tp, offsets in fresh.items()}, budget)
     ranges = [part for tp, offsets in fresh.items() for part in cut(offsets, shares[tp], limits)]
-    planned = tuple(PlannedRange(part.tp.topic, part.tp.partition, part.start, part.end) for part in ranges)
+    planned = tuple(PlannedRange(part.tp.topic, part.tp.partition, part.start, part.end, own_time) for part in ranges)
     more = sum(part.size for part in ranges) < sum(offsets.size for offsets in fresh.values())
     return Batch((*repeated, *planned), more)
 
@@ -138,6 +145,8 @@ def bytes_per_record(newest: Entry | None) -> float | None:
     return sum(entry.bytes for entry in newest.ranges) / records if records else None
 
 
-def interval_of(planned: PlannedRange, plan_interval: Interval | None) -> Interval | None:
-    """The logical time a range is written under: its own where it is planned again, else its plan's."""
-    return planned.interval or plan_interval
+def interval_of(own: Interval | None, plan_interval: Interval | None) -> Interval:
+    """The logical time a range is written under: its own where it has one, else its plan's."""
+    interval = own or plan_interval
+    assert interval is not None, "neither the range nor its plan has a logical time"
+    return interval

@@ -21,6 +21,7 @@ from kafka_s3.writer import ClosedBy, RangeWriter, Rejected, Written
 from tests.support import identified, make_settings
 
 TP = TopicPartition("orders", 3)
+AT_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 COMPRESSIONS: list[Compression] = [NoCompression(), Gzip(), Gzip(6)]
 
 
@@ -74,7 +75,7 @@ def write(
     settings: Settings, records: Sequence[Record], cuts: Sequence[int] = (), *, generation: int = 0
 ) -> tuple[Written, list[Upload]]:
     uploads = Uploads()
-    writer = RangeWriter(settings, generation, uploads.open)
+    writer = RangeWriter(settings, generation, AT_MS, uploads.open)
     for batch in batches(records, cuts):
         if not writer.write(batch):
             break
@@ -262,7 +263,7 @@ def test_tombstones_stop_the_range_by_default(tombstone: bytes | None) -> None:
 def test_abort_gives_up_what_is_open_and_only_that() -> None:
     """Closed objects stay, for a retry to adopt; the open one is aborted, once."""
     uploads = Uploads()
-    writer = RangeWriter(make_settings(flush_size=2), 0, uploads.open)
+    writer = RangeWriter(make_settings(flush_size=2), 0, AT_MS, uploads.open)
     writer.write(ColumnBatch(TP, at(0, 1, 2)))
     writer.abort()
     writer.abort()
@@ -272,7 +273,7 @@ def test_abort_gives_up_what_is_open_and_only_that() -> None:
 def test_an_object_whose_close_failed_can_be_aborted() -> None:
     """A close that fails leaves the object open, so that abort cleans up its parts."""
     uploads = Uploads(broken=True)
-    writer = RangeWriter(make_settings(flush_size=2, part_size=5), 0, uploads.open)
+    writer = RangeWriter(make_settings(flush_size=2, part_size=5), 0, AT_MS, uploads.open)
     with pytest.raises(StoreUnavailable):
         writer.write(ColumnBatch(TP, at(0, 1, 2)))
     writer.abort()

@@ -37,7 +37,7 @@ settings = make_settings(
     kafka=KafkaSettings({"bootstrap.servers": given["brokers"]}),
 )
 end = given["records"]
-task = RangeTask(PlannedRange(given["topic"], 0, 0, end), None, 0, PartitionOffsets(0, end, end))
+task = RangeTask(PlannedRange(given["topic"], 0, 0, end), 0, 0, PartitionOffsets(0, end, end))
 (result,) = export_ranges(settings, [task])
 assert result.failure is None, result.failure
 print(json.dumps({

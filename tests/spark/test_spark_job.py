@@ -223,7 +223,7 @@ def test_the_driver_dies_with_its_jvm(job: Job) -> None:
 
 
 def _task(partition: int, start: int, end: int) -> RangeTask:
-    return RangeTask(PlannedRange("orders", partition, start, end), None, 0, PartitionOffsets(0, end, end))
+    return RangeTask(PlannedRange("orders", partition, start, end), 0, 0, PartitionOffsets(0, end, end))
 
 
 def test_another_engine_on_the_worker_is_refused() -> None:

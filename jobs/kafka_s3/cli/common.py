@@ -72,7 +72,11 @@ def iso(milliseconds: int) -> str:
 
 
 def interval_text(interval: Interval | None) -> str:
-    return "until now" if interval is None else f"{iso(interval.start_ms)} .. {iso(interval.end_ms)}"
+    if interval is None:
+        return "until now"
+    if interval.start_ms == interval.end_ms:
+        return f"until now, at {iso(interval.start_ms)}"
+    return f"{iso(interval.start_ms)} .. {iso(interval.end_ms)}"
 
 
 # Output.

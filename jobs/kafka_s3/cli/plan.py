@@ -22,7 +22,7 @@ from kafka_s3.cli.interval import chosen_interval, for_a_time
 from kafka_s3.commit_log import Plan, to_builtins
 from kafka_s3.export.forecast import Finish, Forecast, Make, Nothing, Void, forecast
 from kafka_s3.export.run import prepare
-from kafka_s3.planning import RunRequest, interval_of
+from kafka_s3.planning import RunRequest
 from kafka_s3.wiring import make_exporter
 
 
@@ -95,7 +95,7 @@ def _print_plan(plan: Plan) -> None:
         "",
         ("topic", "partition", "start", "end", "offsets", "interval"),
         [
-            (r.topic, r.partition, r.start, r.end, f"{r.end - r.start:,}", interval_text(interval_of(r, plan.interval)))
+            (r.topic, r.partition, r.start, r.end, f"{r.end - r.start:,}", interval_text(r.interval or plan.interval))
             for r in plan.ranges
         ],
         right="partition start end offsets",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from kafka_s3.cli.common import Time, configured, count, load_configuration
+from kafka_s3.cli.common import Time, configured, count, load_configuration, now_ms
 from kafka_s3.cli.record_lines import RecordLineError, parse_records
 from kafka_s3.errors import ConfigurationError, ExporterError
 from kafka_s3.export.preview import GivenRecord, Preview, preview
@@ -25,7 +25,7 @@ from kafka_s3.writer import Rejected
     required=True,
     help="The records, one JSON object a line; - is standard input.",
 )
-@click.option("--at", type=Time(), help="The logical time, ISO 8601. No setting that is supported yet depends on it.")
+@click.option("--at", type=Time(), help="The run's logical time, ISO 8601: what Wallclock tells. Default: now.")
 @click.option(
     "--schemas",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -36,7 +36,7 @@ def command(
     config: Path,
     worker: Path | None,
     records: Path,
-    at: int | None,  # noqa: ARG001  # part of the command's contract; what is built does not depend on it
+    at: int | None,
     schemas: Path | None,  # noqa: ARG001  # the same
     out: Path | None,
 ) -> None:
@@ -59,7 +59,8 @@ def command(
     """
     settings = load_configuration(config, worker, offline=True).settings
     given = _read(settings, records)
-    result = preview(settings, given, _Folder(out).write if out is not None else None)
+    keep = _Folder(out).write if out is not None else None
+    result = preview(settings, given, keep, at_ms=now_ms() if at is None else at)
     _print(result)
     if result.stopped:
         first, more = result.stopped[0], len(result.stopped) - 1

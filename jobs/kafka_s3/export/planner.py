@@ -182,7 +182,8 @@ def next_plan(
             OffsetRange(tp, world.position(tp), max(world.position(tp), min(ends.offsets[tp], run_ends.offsets[tp])))
             for tp in tps
         ]
-        batch = make_batch(wanted, again, settings.limits, bytes_per_record(head.entry))
+        own_time = Interval(request.now_ms, request.now_ms) if slot is None else None
+        batch = make_batch(wanted, again, settings.limits, bytes_per_record(head.entry), own_time)
         if batch.ranges:
             run = RunPlan(run_id=request.run_id, interval=request.interval, ends=_nested(run_ends.offsets))
             notes = tuple(dict.fromkeys((*ends.notes, *run_ends.notes)))

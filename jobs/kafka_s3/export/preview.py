@@ -20,7 +20,7 @@ from kafka_s3.writer import RangeWriter, Rejected, WrittenObject
 GivenRecord = tuple[TopicPartition, Record]
 Keep = Callable[[str, bytes], None]
 
-BATCH_RECORDS: Final = 500
+BATCH_RECORDS: Final = 1  # in a larger batch, objects of different paths close in another order
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,14 @@ class Preview:
     stopped: tuple[Rejected, ...]
 
 
-def preview(settings: Settings, records: Iterable[GivenRecord], keep: Keep | None = None) -> Preview:
+def preview(settings: Settings, records: Iterable[GivenRecord], keep: Keep | None = None, *, at_ms: int = 0) -> Preview:
     """Run records through the writer; `keep` is given every object's key and bytes as it closes.
+
+    `at_ms` is the logical time, which only the extractor Wallclock tells.
 
     The records of a topic-partition have ascending offsets; gaps are fine. Memory: what is open, encoded.
     """
-    desk = _Desk(settings, keep)
+    desk = _Desk(settings, keep, at_ms)
     for tp, run in itertools.groupby(records, key=lambda given: given[0]):
         for batch in _batches(record for _, record in run):
             desk.write(ColumnBatch(tp, batch))
@@ -67,6 +69,7 @@ class _Desk:
 
     settings: Settings
     keep: Keep | None
+    at_ms: int
     writers: dict[TopicPartition, RangeWriter] = field(default_factory=dict)
     ended: set[TopicPartition] = field(default_factory=set)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
@@ -83,7 +86,7 @@ class _Desk:
             return
         writer = self.writers.get(batch.tp)
         if writer is None:
-            writer = self.writers[batch.tp] = RangeWriter(self.settings, 0, self._open)
+            writer = self.writers[batch.tp] = RangeWriter(self.settings, 0, self.at_ms, self._open)
         if not writer.write(batch):
             self._end(batch.tp, writer)
 

@@ -217,7 +217,7 @@ def _export(exporter: Exporter, planned: Planned, world: World, execute: Execute
     tasks = [
         RangeTask(
             each,
-            interval_of(each, plan.interval),
+            interval_of(each.interval, plan.interval).start_ms,
             plan.topics[each.topic].generation,
             world.offsets[each.tp],
         )
@@ -276,7 +276,7 @@ def _failed(plan: Plan, planned: PlannedRange, start: int, reason: str) -> Faile
         start=start,
         end=planned.end,
         reason=reason,
-        interval=interval_of(planned, plan.interval),
+        interval=interval_of(planned.interval, plan.interval),
     )
 
 

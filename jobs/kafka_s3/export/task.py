@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from functools import partial
 
-from kafka_s3.commit_log import Interval, ObjectEntry, PlannedRange, RangeEntry
+from kafka_s3.commit_log import ObjectEntry, PlannedRange, RangeEntry
 from kafka_s3.errors import EXIT_DATA, ExporterError
 from kafka_s3.export.uploads import ObjectUpload
 from kafka_s3.ports import ObjectStore, PartitionOffsets, RecordSource
@@ -17,13 +17,13 @@ from kafka_s3.writer import RangeWriter, Written
 
 @dataclass(frozen=True, slots=True)
 class RangeTask:
-    """What a task is told besides the settings: the range, its logical time, its topic's generation.
+    """What a task is told besides the settings: the range, its logical time in milliseconds, its topic's generation.
 
     `seen` is where the partition began and ended when the driver looked.
     """
 
     planned: PlannedRange
-    interval: Interval | None
+    at_ms: int
     generation: int
     seen: PartitionOffsets
 
@@ -67,7 +67,10 @@ class _Holes:
 def export_range(settings: Settings, task: RangeTask, store: ObjectStore, source: RecordSource) -> RangeResult:
     """Write one range's objects. Never raises for what the world does: a failure is part of the result."""
     planned = task.planned
-    writer = RangeWriter(settings, task.generation, partial(ObjectUpload, store, settings.layout))
+    try:
+        writer = RangeWriter(settings, task.generation, task.at_ms, partial(ObjectUpload, store, settings.layout))
+    except ExporterError as error:  # a class of the user's own that is not on this machine
+        return RangeResult(planned, None, Failure(f"{planned.offsets}: {error}", error.exit_status))
     try:
         holes = _Holes(planned.start)
         with contextlib.closing(source.open(planned.offsets)) as reader:

@@ -165,7 +165,7 @@ class _Check:
         def compare(done: RangeEntry) -> list[Finding] | NotCheckable:
             generation = entry.topics[done.topic].generation
             try:
-                return Comparison(kafka.source, made_under, generation, contents).compare(done)
+                return Comparison(kafka.source, made_under, generation, entry.interval, contents).compare(done)
             except TemporaryError as error:
                 where = str(OffsetRange(done.tp, done.start, done.next_offset))
                 return [Finding(where, "an answer of Kafka", str(error), "Run verify again when Kafka answers.")]

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from kafka_s3.commit_log import ObjectEntry, RangeEntry
+from kafka_s3.commit_log import Interval, ObjectEntry, RangeEntry
 from kafka_s3.errors import DataLoss, StoreRefused
 from kafka_s3.export.findings import Finding
 from kafka_s3.naming import DataName, KeyLayout, format_data_key, parse_data_key
+from kafka_s3.planning import interval_of
 from kafka_s3.ports import ObjectStore, RecordSource
 from kafka_s3.ranges import OffsetRange
 from kafka_s3.settings.model import Compression, Format, Gzip, Settings
@@ -142,6 +143,7 @@ class Comparison:
     source: RecordSource
     settings: Settings  # those that the range was made under
     generation: int
+    entry_interval: Interval | None
     contents: Mapping[str, str] = field(default_factory=dict)  # of the objects in the store, uncompressed, by key
 
     def compare(self, done: RangeEntry) -> list[Finding] | NotCheckable:
@@ -153,7 +155,8 @@ class Comparison:
             content = _Content(self.settings.format.compression)
             return _HashingUpload(self.settings.layout, name, content, written_contents)
 
-        writer = RangeWriter(self.settings, self.generation, open_upload)
+        at_ms = interval_of(done.interval, self.entry_interval).start_ms
+        writer = RangeWriter(self.settings, self.generation, at_ms, open_upload)
         seen = 0
         try:
             with contextlib.closing(self.source.open(offsets)) as reader:

@@ -8,15 +8,20 @@ import json
 from typing import Final
 from urllib.parse import quote, urlsplit
 
+from kafka_s3 import custom
 from kafka_s3.naming import KeyLayout
-from kafka_s3.settings import catalogue, s3_sink
+from kafka_s3.settings import catalogue, s3_sink, storage
 from kafka_s3.settings.check import Checked, show
 from kafka_s3.settings.checks import with_scheme
 from kafka_s3.settings.client import Client
 from kafka_s3.settings.model import (
+    OPEN_OBJECTS_MAX,
     Compression,
     Converter,
     DefaultPartitioner,
+    Extractor,
+    FieldPartitioner,
+    FieldTime,
     Format,
     FormatSettings,
     Gzip,
@@ -24,10 +29,16 @@ from kafka_s3.settings.model import (
     Limits,
     NoCompression,
     NullValues,
+    Own,
+    Partitioner,
+    RecordTime,
     RetrySettings,
+    RunTime,
     S3Settings,
     ScheduleSettings,
+    SchemaAffix,
     Settings,
+    TimePartitioner,
 )
 from kafka_s3.settings.properties import Honoured, render
 from kafka_s3.settings.variables import Given
@@ -47,7 +58,8 @@ def build_settings(checked: Checked, client: Client, session_token: Given | None
         topics_regex=checked.optional("topics.regex"),
         tolerate_bad_records=checked.text("errors.tolerance") == "all",
         format=_format(checked),
-        partitioner=DefaultPartitioner(),
+        partitioner=_partitioner(checked),
+        schema_affix=SchemaAffix(checked.text("s3.schema.partition.affix.type")),
         limits=_limits(checked),
         layout=KeyLayout(
             topics_dir=checked.text("topics.dir"),
@@ -85,6 +97,8 @@ def settle(checked: Checked) -> None:
         suits = Converter.BYTE_ARRAY if checked.text("format.class") == s3_sink.BYTE_ARRAY else Converter.JSON
         values["value.converter"] = suits.value
     values["value.converter.schemas.enable"] = False  # the only way that is built, and of other converters no matter
+    if checked.number("partitioner.max.open.files") == -1:
+        values["partitioner.max.open.files"] = OPEN_OBJECTS_MAX
     if values["format.bytearray.separator"] is None:
         values["format.bytearray.separator"] = "\n"
     schedule = build_schedule(checked)
@@ -95,7 +109,7 @@ def settle(checked: Checked) -> None:
 def _format(checked: Checked) -> FormatSettings:
     return FormatSettings(
         value_converter=Converter(checked.text("value.converter")),
-        format=Format(checked.text("format.class")),
+        format=_own(checked.text("format.class")) or Format(checked.text("format.class")),
         compression=_compression(checked),
         byte_array_extension=checked.text("format.bytearray.extension"),
         byte_array_separator=checked.text("format.bytearray.separator").encode(),
@@ -119,7 +133,63 @@ def _limits(checked: Checked) -> Limits:
         batch_records_max=checked.number("export.batch.records.max"),
         batch_bytes_max=checked.number("export.batch.bytes.max"),
         catchup_batches_max=checked.number("export.catchup.batches.max"),
+        open_objects_max=checked.number("partitioner.max.open.files"),
+        object_bytes_max=_positive(checked.number("export.object.bytes.max")),
+        rotate_interval_ms=_positive(checked.number("rotate.interval.ms")) if _is_time_based(checked) else None,
     )
+
+
+def _positive(number: int) -> int | None:
+    return number if number > 0 else None
+
+
+def _own(path: str) -> Own | None:
+    return Own(path) if custom.is_path(path) else None
+
+
+def _is_time_based(checked: Checked) -> bool:
+    return checked.text("partitioner.class") in storage.TIME_BASED
+
+
+def _partitioner(checked: Checked) -> Partitioner:
+    match checked.text("partitioner.class"):
+        case storage.DEFAULT_PARTITIONER:
+            return DefaultPartitioner()
+        case storage.FIELD_PARTITIONER:
+            return FieldPartitioner(checked.listed("partition.field.name"))
+        case own if custom.is_path(own):
+            return Own(own)
+        case _:
+            duration_ms, pattern = time_buckets(checked)
+            zone, locale = checked.text("timezone"), checked.text("locale").strip()
+            return TimePartitioner(duration_ms, pattern, zone, locale, _extractor(checked))
+
+
+def _extractor(checked: Checked) -> Extractor:
+    match checked.text("timestamp.extractor"):
+        case "Wallclock":
+            return RunTime()
+        case "Record":
+            return RecordTime()
+        case "RecordField":
+            return FieldTime(checked.text("timestamp.field"))
+        case path:
+            return Own(path)
+
+
+def time_buckets(checked: Checked) -> tuple[int, str]:
+    """Duration and Joda pattern of a time-based partitioner; Daily and Hourly have their own."""
+    delim = "'{}'".format(checked.text("directory.delim").replace("'", "''"))
+    daily = delim.join(("'year='YYYY", "'month='MM", "'day='dd"))
+    match checked.text("partitioner.class"):
+        case storage.DAILY_PARTITIONER:
+            return _DAY_MS, daily
+        case storage.HOURLY_PARTITIONER:
+            return _HOUR_MS, f"{daily}{delim}'hour='HH"
+        case _:
+            # One delimiter at the end is left out, as in the sink.
+            pattern = checked.text("path.format").removesuffix(checked.text("directory.delim"))
+            return checked.number("partition.duration.ms"), pattern
 
 
 def _s3(checked: Checked, session_token: Given | None) -> S3Settings:
@@ -179,6 +249,7 @@ def _resolved(checked: Checked, client: Client) -> dict[str, str]:
     for name, value in checked.values.items():
         honoured = isinstance(catalogue.PROPERTIES[name].status, Honoured)
         unresolved = name in checked.given and not checked.given[name].resolved
+        honoured = honoured and checked.applies(catalogue.PROPERTIES[name])
         if honoured and not unresolved and name not in _CREDENTIALS and not checked.is_secret(name):
             resolved[name] = show(name, render(value)) if name.endswith(".url") else render(value)
     return dict(sorted(resolved.items()))

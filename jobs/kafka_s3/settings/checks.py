@@ -7,6 +7,10 @@ import binascii
 import re
 from urllib.parse import urlsplit
 
+from kafka_s3.joda import JodaError
+from kafka_s3.joda.names import check_locale
+from kafka_s3.joda.zones import zone
+
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,250}")
 _MINUTE_MS = 60_000
@@ -42,15 +46,20 @@ def regular_expression(text: str) -> str | None:
 
 
 def timezone(text: str) -> str | None:
-    """Blank, UTC, or a zone of the IANA data that Python finds."""
-    import zoneinfo
-
-    if text in ("", "UTC"):
-        return None
+    """Blank, or a zone as Joda-Time knows them: Europe/Berlin, UTC, +02:00, PST."""
     try:
-        zoneinfo.ZoneInfo(text)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return "The datetime zone id is not recognised; use one like UTC or Europe/Berlin"
+        zone(text or "UTC")
+    except JodaError:
+        return "The datetime zone id is not recognised; use one like UTC, Europe/Berlin or +02:00"
+    return None
+
+
+def locale(text: str) -> str | None:
+    """Blank, or the tag of a language that CLDR has names for."""
+    try:
+        check_locale(text or "en")
+    except JodaError:
+        return "The locale is not known; use a language tag like en, fr-FR or pt-BR"
     return None
 
 

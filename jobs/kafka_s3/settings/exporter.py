@@ -24,6 +24,14 @@ PROPERTIES: tuple[Property, ...] = (
     Property("export.batch.records.max", Kind.INT, 20_000_000, "Offsets that one commit covers.", minimum=1),
     Property("export.batch.bytes.max", Kind.LONG, 17_179_869_184, "Bytes that one commit covers.", minimum=1),
     Property(
+        "export.object.bytes.max",
+        Kind.LONG,
+        -1,
+        "Bytes of records per object, before compression; -1 is no limit.",
+        check=checks.positive_or_unset,
+        shapes=True,
+    ),
+    Property(
         "export.catchup.batches.max",
         Kind.INT,
         168,

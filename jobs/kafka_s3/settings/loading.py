@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kafka_s3 import custom
 from kafka_s3.errors import ConfigurationError, Problem
 from kafka_s3.settings import connect
 from kafka_s3.settings.build import build_schedule, build_settings, settle
@@ -20,6 +21,13 @@ from kafka_s3.settings.sources import Gathered, ResolvedProperty, gather
 from kafka_s3.settings.variables import Lookups
 
 WORKER_FILE: Final = "worker.properties"
+
+#: What a class of the user's own has to have, by the property that names it.
+OWN_METHODS: Final = {
+    "format.class": ("begin", "encode", "end"),
+    "partitioner.class": ("encode",),
+    "timestamp.extractor": ("extract",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +163,7 @@ def _load(
         offline=offline,
     )
     checked, client = _check(gathered, need_brokers=not offline)
+    _find_own_classes(checked)
     problems = _all(problems, gathered, checked, client)
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
@@ -178,6 +187,17 @@ def _check(gathered: Gathered, *, need_brokers: bool) -> tuple[Checked, Client]:
         )
         client.problems.append(Problem("bootstrap.servers", None, message))
     return checked, client
+
+
+def _find_own_classes(checked: Checked) -> None:
+    """Look at classes of the user's own; only here, since Airflow's parse of a DAG must not import them."""
+    for name, methods in OWN_METHODS.items():
+        path = checked.text(name)
+        if checked.sure(name) and custom.is_path(path):
+            try:
+                custom.find_class(path, *methods)
+            except ConfigurationError as error:
+                checked.complain(name, error.what.removeprefix(f"{path}: "))
 
 
 def _all(problems: list[Problem], gathered: Gathered, checked: Checked, client: Client) -> list[Problem]:

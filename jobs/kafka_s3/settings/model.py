@@ -9,6 +9,7 @@ from typing import Final
 
 from kafka_s3.naming import KeyLayout
 
+OPEN_OBJECTS_MAX: Final = 300  # where partitioner.max.open.files is not set: each holds a compressor of 0.3 MiB
 MIN_PART_SIZE: Final = 5 * 1024 * 1024  # S3's own minimum for every part but the last
 
 
@@ -50,11 +51,64 @@ Compression = NoCompression | Gzip
 
 
 @dataclass(frozen=True, slots=True)
+class Own:
+    """A class of the user's own, as `module:Class`."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class DefaultPartitioner:
     """`partition=<kafka partition>`."""
 
 
-Partitioner = DefaultPartitioner  # a union, once there are more
+@dataclass(frozen=True, slots=True)
+class FieldPartitioner:
+    """`name=value` for each field of the value; nested ones as `a.b`."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunTime:
+    """Extractor Wallclock: the run's logical time."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTime:
+    """Extractor Record: Kafka's timestamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTime:
+    """Extractor RecordField: a field of the value."""
+
+    name: str
+
+
+Extractor = RunTime | RecordTime | FieldTime | Own
+
+
+@dataclass(frozen=True, slots=True)
+class TimePartitioner:
+    """The start of a record's bucket of time, as a Joda pattern: TimeBased, Daily and Hourly."""
+
+    duration_ms: int
+    path_format: str
+    timezone: str
+    locale: str
+    extractor: Extractor
+
+
+Partitioner = DefaultPartitioner | FieldPartitioner | TimePartitioner | Own
+
+
+class SchemaAffix(enum.Enum):
+    """`s3.schema.partition.affix.type`: where `schema_name=…` stands in the path."""
+
+    NONE = "NONE"
+    PREFIX = "PREFIX"
+    SUFFIX = "SUFFIX"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +116,7 @@ class FormatSettings:
     """What shapes the bytes of an object."""
 
     value_converter: Converter
-    format: Format
+    format: Format | Own
     compression: Compression
     byte_array_extension: str = ".bin"
     byte_array_separator: bytes = b"\n"
@@ -79,6 +133,9 @@ class Limits:
     `range_records_max`: offsets one task reads (`export.range.records.max`); a range is cut at multiples of flush.size.
     `batch_records_max`, `batch_bytes_max`: what one commit covers (`export.batch.records.max`, `.bytes.max`).
     `catchup_batches_max`: missed schedule boundaries that get a batch of their own (`export.catchup.batches.max`).
+    `open_objects_max`: paths that are open at once (`partitioner.max.open.files`).
+    `object_bytes_max`: bytes of records per object, before compression (`export.object.bytes.max`).
+    `rotate_interval_ms`: record time per object, of time-based partitioners (`rotate.interval.ms`).
     """
 
     flush_size: int
@@ -88,6 +145,9 @@ class Limits:
     batch_records_max: int
     batch_bytes_max: int
     catchup_batches_max: int
+    open_objects_max: int = OPEN_OBJECTS_MAX
+    object_bytes_max: int | None = None
+    rotate_interval_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,3 +215,4 @@ class Settings:
     schedule: ScheduleSettings
     resolved: Mapping[str, str] = field(repr=False)
     configuration_sha256: str = ""
+    schema_affix: SchemaAffix = SchemaAffix.NONE

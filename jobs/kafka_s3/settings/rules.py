@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from kafka_s3.settings import connect, s3_sink
+from kafka_s3.joda import JodaError
+from kafka_s3.joda.patterns import compile_pattern
+from kafka_s3.joda.zones import zone
+from kafka_s3.settings import connect, s3_sink, storage
+from kafka_s3.settings.build import time_buckets
 from kafka_s3.settings.check import Checked
 from kafka_s3.settings.model import Converter
 
@@ -17,6 +21,8 @@ def apply_rules(checked: Checked) -> None:
     _keys(checked)
     _encryption(checked)
     _proxy(checked)
+    _time(checked)
+    _fields(checked)
 
 
 def _topics(checked: Checked) -> None:
@@ -67,7 +73,7 @@ def _sink_rules(checked: Checked) -> None:
     wan = checked.recognised["s3.wan.mode"] is True
     if wan and checked.sure("s3.path.style.access.enabled") and checked.flag("s3.path.style.access.enabled"):
         checked.complain("s3.wan.mode", "excludes s3.path.style.access.enabled, whose default is true")
-    by_field = checked.recognised["partitioner.class"] == s3_sink.FIELD_PARTITIONER
+    by_field = checked.recognised["partitioner.class"] == storage.FIELD_PARTITIONER
     if by_field and checked.sure("partition.field.name") and not checked.listed("partition.field.name"):
         checked.complain(
             "partition.field.name", "Partition field name cannot be null or empty when using FieldPartitioner."
@@ -104,3 +110,41 @@ def _proxy(checked: Checked) -> None:
     for name in ("s3.proxy.user", "s3.proxy.password"):
         if checked.is_set(name) and not checked.is_set("s3.proxy.url"):
             checked.complain(name, "has an effect only with s3.proxy.url")
+
+
+def _time(checked: Checked) -> None:
+    """What a time-based partitioner needs, in the sink's words; its pattern is tried."""
+    if checked.recognised["partitioner.class"] not in storage.TIME_BASED:
+        return
+    for name in ("locale", "timezone"):
+        if checked.sure(name) and not checked.text(name).strip():
+            checked.complain(name, f"{name.capitalize()} cannot be empty.")
+            checked.unsure.add(name)
+    if checked.recognised["partitioner.class"] == storage.TIME_PARTITIONER:
+        if checked.sure("path.format") and checked.text("path.format").strip() in ("", checked.text("directory.delim")):
+            checked.complain("path.format", "Path format cannot be empty.")
+            checked.unsure.add("path.format")
+        if checked.sure("partition.duration.ms") and checked.number("partition.duration.ms") <= 0:
+            checked.complain("partition.duration.ms", "Partition duration needs to be a positive.")
+    if checked.sure("path.format", "directory.delim", "locale", "timezone"):
+        try:
+            compile_pattern(time_buckets(checked)[1], zone(checked.text("timezone")), checked.text("locale").strip())
+        except JodaError as error:
+            checked.complain("path.format", str(error))
+
+
+def _fields(checked: Checked) -> None:
+    """Fields are read out of JSON objects: other values have none."""
+    by_field = checked.recognised["partitioner.class"] == storage.FIELD_PARTITIONER
+    by_time = checked.recognised["partitioner.class"] in storage.TIME_BASED
+    if by_field:
+        name = "partitioner.class"
+    elif by_time and checked.recognised["timestamp.extractor"] == "RecordField":
+        name = "timestamp.extractor"
+    else:
+        return
+    if not checked.sure("value.converter", "format.class"):
+        return
+    converter = checked.optional("value.converter") or Converter.JSON.value
+    if converter != Converter.JSON.value or checked.text("format.class") == s3_sink.BYTE_ARRAY:
+        checked.complain(name, f"reads fields of the value, and values of {converter.rpartition('.')[2]} have none")

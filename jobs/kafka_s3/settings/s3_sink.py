@@ -8,29 +8,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_s3.settings import checks
+from kafka_s3.settings import checks, storage
 from kafka_s3.settings.model import MIN_PART_SIZE
 from kafka_s3.settings.properties import REQUIRED, Choice, Kind, Needless, NotYet, Property, Refused
 
 _S3: Final = "io.confluent.connect.s3"
-_STORAGE: Final = "io.confluent.connect.storage"
 
 AVRO: Final = f"{_S3}.format.avro.AvroFormat"
 PARQUET: Final = f"{_S3}.format.parquet.ParquetFormat"
 JSON: Final = f"{_S3}.format.json.JsonFormat"
 BYTE_ARRAY: Final = f"{_S3}.format.bytearray.ByteArrayFormat"
-DEFAULT_PARTITIONER: Final = f"{_STORAGE}.partitioner.DefaultPartitioner"
-FIELD_PARTITIONER: Final = f"{_STORAGE}.partitioner.FieldPartitioner"
 DEFAULT_CREDENTIALS: Final = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
 
 _FORMATS = (Choice(JSON), Choice(BYTE_ARRAY), Choice(AVRO, not_yet=True), Choice(PARQUET, not_yet=True))
-_PARTITIONERS = (
-    Choice(DEFAULT_PARTITIONER, ("io.confluent.connect.hdfs.partitioner.DefaultPartitioner",)),
-    *(
-        Choice(f"{_STORAGE}.partitioner.{name}", (f"io.confluent.connect.hdfs.partitioner.{name}",), not_yet=True)
-        for name in ("FieldPartitioner", "TimeBasedPartitioner", "DailyPartitioner", "HourlyPartitioner")
-    ),
-)
 _AWS1, _AWS2 = "com.amazonaws.auth", "software.amazon.awssdk.auth.credentials"
 _CREDENTIALS = (
     Choice(
@@ -55,15 +45,21 @@ def _choices(*names: str) -> tuple[Choice, ...]:
 
 
 _AVRO_DATA = Needless("only AvroFormat and ParquetFormat read it")
-_TIME = Needless("only time-based partitioners read it, as in the sink")
 _CLOCK = Needless("no consumer waits inside Connect here: a run is bounded by its plan, a retry by s3.part.retries")
 _COMPANIONS = NotYet("keys and headers are not written beside the values yet")
 _TAGS = NotYet("objects are not tagged yet; the log holds their offsets and counts")
 
-PROPERTIES: tuple[Property, ...] = (
-    Property("format.class", Kind.CLASS, REQUIRED, "What an object holds.", choices=_FORMATS, shapes=True),
+_PROPERTIES: tuple[Property, ...] = (
+    Property("format.class", Kind.CLASS, REQUIRED, "What an object holds.", choices=_FORMATS, shapes=True, own=True),
     Property("flush.size", Kind.INT, REQUIRED, "Records per object.", minimum=1, shapes=True),
-    Property("rotate.interval.ms", Kind.LONG, -1, "Span of record time per object.", _TIME),
+    Property(
+        "rotate.interval.ms",
+        Kind.LONG,
+        -1,
+        "Record time per object, from its first record on; a range's end closes the rest.",
+        shapes=True,
+        only=storage.TIME,
+    ),
     Property(
         "rotate.schedule.interval.ms",
         Kind.LONG,
@@ -235,7 +231,13 @@ PROPERTIES: tuple[Property, ...] = (
         Needless("without errors.tolerance=all there are no dead letters"),
     ),
     Property("max.write.duration.ms", Kind.LONG, 2**63 - 1, "Time that one put may take.", _CLOCK),
-    Property("rotate.file.on.partition.change", Kind.BOOLEAN, True, "Commit all when the path changes.", _TIME),
+    Property(
+        "rotate.file.on.partition.change",
+        Kind.BOOLEAN,
+        True,
+        "Commit all when the path changes.",
+        Needless("each path has its own object, which another path does not close"),
+    ),
     Property(
         "tombstone.encoded.partition",
         Kind.STRING,
@@ -247,8 +249,9 @@ PROPERTIES: tuple[Property, ...] = (
         "s3.schema.partition.affix.type",
         Kind.STRING,
         "NONE",
-        "Put the schema's name into the path.",
-        choices=(Choice("NONE"), Choice("PREFIX", not_yet=True), Choice("SUFFIX", not_yet=True)),
+        "Put schema_name=<name of the value's schema, or null> before or after the path.",
+        choices=_choices("NONE", "PREFIX", "SUFFIX"),
+        shapes=True,
     ),
     Property(
         "s3.send.digest",
@@ -309,44 +312,13 @@ PROPERTIES: tuple[Property, ...] = (
         "partitioner.max.open.files",
         Kind.INT,
         -1,
-        "Paths open at once.",
-        Needless("DefaultPartitioner has one path open per range"),
+        "Objects open at once in a task; for one more the oldest closes.",
         check=checks.positive_or_unset,
-    ),
-    Property(
-        "storage.class",
-        Kind.CLASS,
-        REQUIRED,
-        "Where objects go: S3.",
-        choices=_choices(f"{_S3}.storage.S3Storage"),
-    ),
-    Property("topics.dir", Kind.STRING, "topics", "First part of every data key; blank leaves it out.", shapes=True),
-    Property("store.url", Kind.STRING, None, "Another S3 endpoint than Amazon's.", check=checks.store_url),
-    Property("directory.delim", Kind.STRING, "/", "Between the parts of a key.", check=checks.not_blank, shapes=True),
-    Property("file.delim", Kind.STRING, "+", "Between topic, partition, offset.", check=checks.file_delim, shapes=True),
-    Property(
-        "partitioner.class",
-        Kind.CLASS,
-        DEFAULT_PARTITIONER,
-        "What makes a record's path.",
-        choices=_PARTITIONERS,
         shapes=True,
     ),
-    Property(
-        "partition.field.name",
-        Kind.LIST,
-        (),
-        "Fields that make the path.",
-        Needless("only FieldPartitioner reads it"),
-        check=checks.field_path,
-    ),
-    Property("partition.duration.ms", Kind.LONG, -1, "Span of time of a path.", _TIME, check=checks.duration),
-    Property("path.format", Kind.STRING, "", "Joda pattern of the path.", _TIME),
-    Property("locale", Kind.STRING, "", "Language of names in the path.", _TIME),
-    Property("timezone", Kind.STRING, "", "Zone of the schedule.", check=checks.timezone),
-    Property("timestamp.extractor", Kind.STRING, "Wallclock", "Which time makes the path.", _TIME),
-    Property("timestamp.field", Kind.STRING, "timestamp", "Field that holds the time.", _TIME),
 )
+
+PROPERTIES: Final = (*_PROPERTIES, *storage.PROPERTIES)
 
 #: Properties that are often believed to exist, and those the sink once had.
 BELIEVED: tuple[Property, ...] = (

@@ -1,0 +1,44 @@
+"""Classes of the user's own, named by Python path in a configuration: `module:Class`.
+
+They run where the engine runs, so they have to be importable there: on Airflow's machine and on Spark's workers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from kafka_s3.errors import ConfigurationError
+
+_PATH: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
+
+
+def is_path(text: str) -> bool:
+    """
+    >>> is_path("my_company.paths:ByCustomer"), is_path("io.confluent.Partitioner")
+    (True, False)
+    """
+    return _PATH.fullmatch(text) is not None
+
+
+def find_class(path: str, *methods: str) -> type:
+    """The class behind a path. Raises `ConfigurationError`, with the reason, if there is none or it lacks a method."""
+    module_name, _, name = path.partition(":")
+    module = call(f"{path}: importing {module_name}", importlib.import_module, module_name)
+    found = getattr(module, name, None)
+    if not isinstance(found, type):
+        raise ConfigurationError(f"{path}: the module {module_name} has no class {name}.")
+    missing = [method for method in methods if not callable(getattr(found, method, None))]
+    if missing:
+        raise ConfigurationError(f"{path}: the class {name} has no method {' and '.join(missing)}.")
+    return found
+
+
+def call(what: str, function: Callable[..., Any], *arguments: object) -> Any:
+    """What the user's code answers. Raises `ConfigurationError` if it raises: that is theirs to mend."""
+    try:
+        return function(*arguments)
+    except Exception as error:
+        raise ConfigurationError(f"{what} raised {type(error).__name__}: {error}.") from error

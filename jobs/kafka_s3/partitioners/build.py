@@ -1,0 +1,91 @@
+"""Settings to a partitioner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from kafka_s3.joda.buckets import Bucketer
+from kafka_s3.joda.zones import zone
+from kafka_s3.partitioners.by_field import FieldPaths
+from kafka_s3.partitioners.by_time import TimePaths
+from kafka_s3.partitioners.own import OwnPaths, OwnTimes
+from kafka_s3.partitioners.paths import FittingKeys, Partitioner, Paths, escape_for
+from kafka_s3.partitioners.times import Extractor, FieldTimes, Wallclock, record_times
+from kafka_s3.records import RecordBatch
+from kafka_s3.settings.model import (
+    DefaultPartitioner,
+    FieldPartitioner,
+    FieldTime,
+    Own,
+    RecordTime,
+    RunTime,
+    SchemaAffix,
+    Settings,
+    TimePartitioner,
+)
+
+
+def partitioner_for(settings: Settings, at_ms: int, extension: str) -> Partitioner:
+    """How records of this connector get their paths in a run of the logical time `at_ms`."""
+    partitioner = _configured(settings, at_ms)
+    if settings.schema_affix is not SchemaAffix.NONE:
+        partitioner = WithSchemaName(partitioner, settings.schema_affix, settings.layout.directory_delim)
+    return FittingKeys(partitioner, settings.layout, extension)
+
+
+def default_paths(batch: RecordBatch, excluded: Mapping[int, object]) -> Paths:  # noqa: ARG001
+    """`partition=<kafka partition>`."""
+    return Paths(f"partition={batch.tp.partition}")
+
+
+@dataclass(frozen=True, slots=True)
+class WithSchemaName:
+    """Puts the name of the value's schema before or after the path; a value without a schema has `null`."""
+
+    inner: Partitioner
+    affix: SchemaAffix
+    delim: str
+
+    def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Paths:
+        paths = self.inner(batch, excluded)
+        if isinstance(paths.each, str):
+            return Paths(self._with(paths.each), paths.bad, paths.times)
+        made = {path: self._with(path) for path in set(paths.each)}
+        return Paths(list(map(made.__getitem__, paths.each)), paths.bad, paths.times)
+
+    def _with(self, path: str) -> str:
+        name = "schema_name=null"
+        parts = (name, path) if self.affix is SchemaAffix.PREFIX else (path, name)
+        return self.delim.join(parts)
+
+
+def _configured(settings: Settings, at_ms: int) -> Partitioner:
+    delim = settings.layout.directory_delim
+    match settings.partitioner:
+        case DefaultPartitioner():
+            return default_paths
+        case FieldPartitioner(names):
+            return FieldPaths(names, delim, escape_for(delim))
+        case TimePartitioner() as by_time:
+            bucketer = Bucketer(by_time.duration_ms, by_time.path_format, zone(by_time.timezone), by_time.locale)
+            return TimePaths(bucketer, _extractor(settings, by_time, at_ms))
+        case Own(path):
+            return OwnPaths(path, settings.resolved)
+        case _ as never:
+            assert_never(never)
+
+
+def _extractor(settings: Settings, by_time: TimePartitioner, at_ms: int) -> Extractor:
+    match by_time.extractor:
+        case RunTime():
+            return Wallclock(at_ms)
+        case RecordTime():
+            return record_times
+        case FieldTime(name):
+            return FieldTimes(name, zone(by_time.timezone))
+        case Own(path):
+            return OwnTimes(path, settings.resolved)
+        case _ as never:
+            assert_never(never)

@@ -1,0 +1,25 @@
+"""TimeBasedPartitioner: the start of each record's bucket of time, written as a Joda pattern says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafka_s3.joda.buckets import Bucketer
+from kafka_s3.partitioners.paths import Paths
+from kafka_s3.partitioners.times import Extractor
+from kafka_s3.records import RecordBatch
+
+
+class TimePaths:
+    """A `Partitioner` over the times that an extractor tells."""
+
+    def __init__(self, bucketer: Bucketer, extract: Extractor) -> None:
+        self._bucketer = bucketer
+        self._extract = extract
+
+    def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Paths:
+        times = self._extract(batch, excluded)
+        if isinstance(times.each, int):
+            return Paths(self._bucketer.path(times.each), times.bad, times.each)
+        paths = self._bucketer.paths(times.each)
+        return Paths(paths, times.bad, times.each)

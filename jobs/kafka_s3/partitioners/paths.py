@@ -1,0 +1,107 @@
+"""What a partitioner answers, and the two rules that hold for every path: it stays one part of a key, and fits one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from kafka_s3.naming import DataName, KeyLayout, format_data_key
+from kafka_s3.records import RecordBatch
+
+#: S3's own limit, in bytes of UTF-8.
+KEY_BYTES_MAX: Final = 1024
+# Room for the longest offset and every suffix that a name can get, so that a record's fate depends on its path alone.
+_LONGEST_OFFSET: Final = 2**63 - 1
+_LONGEST_GENERATION: Final = 10**6
+_LONGEST_COLLISION: Final = 100
+
+
+class Unpartitionable(str):
+    """Stands in the place of a path, or of a field's text: why the record has none."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The encoded partitions of a batch.
+
+    `each`: one for all records, or one a record; where `i in bad` it means nothing. `times`: the record's time in
+    milliseconds, where the partitioner has one (as `each`: for all, or one a record).
+    """
+
+    each: str | Sequence[str]
+    bad: Mapping[int, str] = field(default_factory=dict)
+    times: int | Sequence[int] | None = None
+
+
+class Partitioner(Protocol):
+    """Makes the encoded partitions of a batch. `excluded` are records that will not be written anyway."""
+
+    def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Paths: ...
+
+
+def escape_for(directory_delim: str) -> Callable[[str], str]:
+    """Percent-encodes what would break a key's structure: the delimiter of directories, control characters and `%`.
+
+    >>> escape_for("/")("a/b 100%é")
+    'a%2Fb 100%25é'
+    """
+    risky = re.compile(rf"[%\x00-\x1f\x7f-\x9f]|{re.escape(directory_delim)}")
+
+    def encode(match: re.Match[str]) -> str:
+        return "".join(f"%{byte:02X}" for byte in match[0].encode())
+
+    def escape(text: str) -> str:
+        if "\ud800" <= max(text, default="") <= "\udfff" or any("\ud800" <= each <= "\udfff" for each in text):
+            return Unpartitionable("holds half a surrogate pair, which no key can")
+        return risky.sub(encode, text)
+
+    return escape
+
+
+@dataclass(slots=True)
+class FittingKeys:
+    """A partitioner whose paths all fit into a key; one that is too long is a bad record's."""
+
+    inner: Partitioner
+    layout: KeyLayout
+    extension: str
+    _known: dict[tuple[str, str], str | None] = field(default_factory=dict)
+
+    def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Paths:
+        paths = self.inner(batch, excluded)
+        if isinstance(paths.each, str):
+            problem = self._problem(batch, paths.each)
+            return paths if problem is None else Paths(paths.each, dict.fromkeys(range(len(batch)), problem))
+        distinct = set(paths.each)
+        problems = {path: problem for path in distinct if (problem := self._problem(batch, path)) is not None}
+        if not problems:
+            return paths
+        bad = {index: problems[path] for index, path in enumerate(paths.each) if path in problems}
+        return Paths(paths.each, {**bad, **paths.bad}, paths.times)
+
+    def _problem(self, batch: RecordBatch, path: str) -> str | None:
+        known = (batch.tp.topic, path)
+        if known not in self._known:
+            if len(self._known) > 100_000:
+                self._known.clear()
+            self._known[known] = self._look_at(batch, path)
+        return self._known[known]
+
+    def _look_at(self, batch: RecordBatch, path: str) -> str | None:
+        name = DataName(
+            batch.tp.topic,
+            path,
+            batch.tp.partition,
+            _LONGEST_OFFSET,
+            self.extension,
+            generation=_LONGEST_GENERATION,
+            collision=_LONGEST_COLLISION,
+        )
+        size = len(format_data_key(self.layout, name).encode())
+        if size <= KEY_BYTES_MAX:
+            return None
+        return f"its key would have {size} bytes, and S3 takes {KEY_BYTES_MAX}: the path begins {path[:60]!r}"
