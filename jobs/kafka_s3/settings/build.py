@@ -179,13 +179,13 @@ def _extractor(checked: Checked) -> Extractor:
 
 def time_buckets(checked: Checked) -> tuple[int, str]:
     """Duration and Joda pattern of a time-based partitioner; Daily and Hourly have their own."""
-    delim = "'{}'".format(checked.text("directory.delim").replace("'", "''"))
-    daily = delim.join(("'year='YYYY", "'month='MM", "'day='dd"))
+    delim = checked.text("directory.delim").replace("'", "''")
+    daily = f"'year='YYYY'{delim}month='MM'{delim}day='dd"
     match checked.text("partitioner.class"):
         case storage.DAILY_PARTITIONER:
             return _DAY_MS, daily
         case storage.HOURLY_PARTITIONER:
-            return _HOUR_MS, f"{daily}{delim}'hour='HH"
+            return _HOUR_MS, f"{daily}'{delim}hour='HH"
         case _:
             # One delimiter at the end is left out, as in the sink.
             pattern = checked.text("path.format").removesuffix(checked.text("directory.delim"))
