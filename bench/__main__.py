@@ -33,6 +33,12 @@ from tools.parts.s3 import MotoServer, S3Server
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
+_HOURLY = "partitioner.class=HourlyPartitioner\nlocale=en\ntimezone=Europe/Berlin\n"
+PARTITIONERS = {
+    "Hourly, Record": f"{_HOURLY}timestamp.extractor=Record\n",
+    "Hourly, RecordField": f"{_HOURLY}timestamp.extractor=RecordField\ntimestamp.field=at\n",
+    "Field": "partitioner.class=FieldPartitioner\npartition.field.name=ok\n",
+}
 FORMATS = {
     "ByteArray": (
         "io.confluent.connect.s3.format.bytearray.ByteArrayFormat",
@@ -48,6 +54,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench")
     parser.add_argument("--records", type=int, default=3_000_000)
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--only", choices=["start", "exports", "partitioners"], help="one part of it")
     parser.add_argument("--profile", action="store_true", help="only say where the time of one task goes")
     arguments = parser.parse_args()
     with KafkaBroker() as kafka, MotoServer() as s3, tempfile.TemporaryDirectory() as folder:
@@ -56,8 +63,10 @@ def main() -> int:
         if arguments.profile:
             profile(bench)
             return 0
-        bench.spark_start(arguments.repetitions)
-        bench.exports(arguments.repetitions)
+        parts = {"start": bench.spark_start, "exports": bench.exports, "partitioners": bench.partitioners}
+        for name, part in parts.items():
+            if arguments.only in (None, name):
+                part(arguments.repetitions)
     parse_twenty(arguments.repetitions)
     return 0
 
@@ -90,7 +99,7 @@ class Bench:
         command = [str(BIN / "spark-submit"), "--master", "local[2]", *options, str(script), *arguments]
         return measure(command, self.environment, until=until)
 
-    def connector(self, topic: str, format: str, compression: str) -> tuple[str, Path]:
+    def connector(self, topic: str, format: str, compression: str, more: str = "") -> tuple[str, Path]:
         """A connector with a bucket of its own, so that everything is new to it: its name and its file."""
         self.runs += 1
         name = f"bench-{self.runs}"
@@ -103,13 +112,13 @@ class Bench:
             f"format.class={format_class}\nvalue.converter={converter}\nvalue.converter.schemas.enable=false\n"
             f"s3.compression.type={compression}\nflush.size=100000\n"
             f"connector.class=io.confluent.connect.s3.S3SinkConnector\n"
-            f"consumer.override.bootstrap.servers={self.kafka.bootstrap_servers}\n"
+            f"consumer.override.bootstrap.servers={self.kafka.bootstrap_servers}\n{more}"
         )
         return name, file
 
-    def export(self, topic: str, format: str, compression: str) -> Measured:
-        """One whole run as a Spark application."""
-        name, connector = self.connector(topic, format, compression)
+    def export(self, topic: str, format: str, compression: str, more: str = "") -> Measured:
+        """One whole run as a Spark application; `more` are further properties."""
+        name, connector = self.connector(topic, format, compression, more)
         job = REPOSITORY / "jobs" / "export.py"
         measured = self.submit(job, "--connector", str(connector), "--run-id", name, until="commit ")
         client = self.s3.client()  # moto keeps every object in memory: give it back
@@ -163,6 +172,23 @@ class Bench:
             )
         startups = [row.few.cpu_s for found in rows.values() for row in found]
         console.print(f"start-up, not in the table: {spread(startups, 1)} CPU s; all figures min/median/max")
+        console.print(table)
+
+    def partitioners(self, repetitions: int) -> None:
+        """JSON under other partitioners, each beside the default one, taken right before it."""
+        million = self.records / 1e6
+        table = Table("partitioner, JSON none", "CPU s / M in workers", "DefaultPartitioner", "ratio")
+        rows: dict[str, list[tuple[float, float]]] = {name: [] for name in PARTITIONERS}
+        few = statistics.median(self.export("few", "JSON", "none").workers_cpu_s for _ in range(repetitions))
+        for _ in range(repetitions):
+            for name, more in PARTITIONERS.items():
+                default = self.export("full", "JSON", "none").workers_cpu_s
+                other = self.export("full", "JSON", "none", more).workers_cpu_s
+                rows[name].append(((other - few) / million, (default - few) / million))
+                console.print(f"  {name}: {rows[name][-1][0] / rows[name][-1][1]:.2f}x DefaultPartitioner")
+        for name, found in rows.items():
+            others, defaults = (list(column) for column in zip(*found, strict=True))
+            table.add_row(name, spread(others), spread(defaults), spread([other / default for other, default in found]))
         console.print(table)
 
 
