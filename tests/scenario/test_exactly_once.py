@@ -24,7 +24,16 @@ from kafka_s3.export.task import RangeResult, RangeTask, export_range
 from kafka_s3.memory import MemoryBroker, MemoryStore
 from kafka_s3.ports import MultipartUpload, ObjectInfo, Put
 from kafka_s3.records import Record
-from kafka_s3.settings.model import NullValues, Settings
+from kafka_s3.settings.model import (
+    DefaultPartitioner,
+    FieldPartitioner,
+    NullValues,
+    Partitioner,
+    RecordTime,
+    RunTime,
+    Settings,
+    TimePartitioner,
+)
 from tests.support import identified, make_settings, objects_of, request, rows_of
 
 CASES = 2500
@@ -110,6 +119,7 @@ class World:
 
     partitions: int = 2
     flush_size: int = 2
+    partitioner: Partitioner = DefaultPartitioner()  # noqa: RUF009  # frozen
     ignore_nulls: bool = True
     store: MemoryStore = field(default_factory=lambda: MemoryStore(part_bytes_min=1))
     broker: MemoryBroker = field(default_factory=lambda: MemoryBroker(batch_records=3))
@@ -128,6 +138,8 @@ class World:
             range_records_max=4,
             batch_records_max=9,
             null_values=NullValues.IGNORE,
+            partitioner=self.partitioner,
+            open_objects_max=2,
         )
 
     def exporter(self, accident: Accident | None = None) -> Exporter:
@@ -156,6 +168,9 @@ class World:
 
     def reconfigure(self) -> None:
         self.flush_size = 5 - self.flush_size
+
+    def repartition(self, partitioner: Partitioner) -> None:
+        self.partitioner = partitioner
 
     def unreachable_kafka(self, skip: int) -> None:
         self.broker.fail_next("read", ExporterErrorForTests("Kafka is out for one request."), skip=skip)
@@ -256,6 +271,13 @@ def _tp(partition: int):  # type: ignore[no-untyped-def]
     return TopicPartition(TOPIC, partition)
 
 
+# By field, each record has a path of its own; by time, in seconds, records of several paths take turns.
+PARTITIONERS: list[Partitioner] = [
+    DefaultPartitioner(),
+    FieldPartitioner(("o",)),
+    TimePartitioner(1000, "ss", "UTC", "en", RecordTime()),
+    TimePartitioner(1000, "ss", "UTC", "en", RunTime()),
+]
 small = st.integers(0, 3)
 request_number = st.integers(1, 45)
 operations = st.one_of(
@@ -269,6 +291,7 @@ operations = st.one_of(
     st.builds(lambda n: lambda w: w.unreachable_kafka(n), st.integers(0, 4)),
     st.just(lambda w: w.grow()),
     st.just(lambda w: w.reconfigure()),
+    st.builds(lambda p: lambda w: w.repartition(p), st.sampled_from(PARTITIONERS)),
 )
 
 
