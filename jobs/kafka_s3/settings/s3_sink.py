@@ -312,7 +312,7 @@ _PROPERTIES: tuple[Property, ...] = (
         "partitioner.max.open.files",
         Kind.INT,
         -1,
-        "Objects open at once in a task; for one more the oldest closes.",
+        "Objects open at once in a task, -1 for 300; for one more the oldest closes.",
         check=checks.positive_or_unset,
         shapes=True,
     ),
