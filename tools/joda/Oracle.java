@@ -4,6 +4,7 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
+import java.util.TimeZone;
 import org.joda.time.DateTime;
 import org.joda.time.DateTimeZone;
 import org.joda.time.format.DateTimeFormat;
@@ -28,12 +29,15 @@ public final class Oracle {
             switch (question[0]) {
                 case "zone":
                     return DateTimeZone.forID(question[1]).getID();
+                case "java":
+                    return DateTimeZone.forTimeZone(TimeZone.getTimeZone(question[1])).getID();
                 case "zones":
                     return String.join(" ", DateTimeZone.getAvailableIDs());
                 case "print":
                     return print(question[1], question[2], question[3], Long.parseLong(question[4]));
                 case "bucket":
-                    return bucket(question[1], Long.parseLong(question[2]), Long.parseLong(question[3]));
+                    return Long.toString(
+                            bucket(question[1], Long.parseLong(question[2]), Long.parseLong(question[3])));
                 case "timestamp":
                     return Long.toString(timestamp(question[1], question[2]));
                 case "transitions":
@@ -53,11 +57,10 @@ public final class Oracle {
     }
 
     /** The sink's own formula, but with the floor of the quotient: the same from 1970 on. */
-    private static String bucket(String id, long duration, long at) {
+    private static long bucket(String id, long duration, long at) {
         DateTimeZone zone = DateTimeZone.forID(id);
         long local = Math.floorDiv(zone.convertUTCToLocal(at), duration) * duration;
-        long start = zone.convertLocalToUTC(local, false);
-        return start + " " + DateTimeFormat.forPattern("yyyy-MM-dd'T'HH:mm:ss.SSSZZ").withZone(zone).print(start);
+        return zone.convertLocalToUTC(local, false);
     }
 
     /** The sink's rule for text, with a zone for what names none. */

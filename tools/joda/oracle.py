@@ -26,8 +26,7 @@ def ask(questions: Iterable[tuple[str, ...]]) -> list[str]:
     done = subprocess.run(
         command,
         input="".join(f"{line}\n" for line in lines).encode(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         env=child_environment(),
         timeout=TIMEOUT_S,
     )

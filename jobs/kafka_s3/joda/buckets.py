@@ -2,8 +2,8 @@
 
 As the sink's TimeBasedPartitioner has it: the time that clocks show is cut down to a multiple of the duration since the
 local epoch, that time of the clocks becomes an instant again, and the pattern prints it. The path is thus that of the
-bucket's start. Ours on purpose: before 1970 cut down means to the earlier multiple, where the sink cuts towards zero and
-makes the bucket around the epoch twice as long.
+bucket's start. Ours on purpose: before 1970 cut down means to the earlier multiple, where the sink cuts towards zero
+and makes the bucket around the epoch twice as long.
 """
 
 from __future__ import annotations
