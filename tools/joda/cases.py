@@ -51,24 +51,8 @@ LETTERS = "|".join(
     ]
 )
 QUOTES = [
-    *(
-        "",
-        "'",
-        "''",
-        "'''",
-        "''''",
-        "'''''",
-        "'a",
-        "a'",
-        "'a'",
-        "'a''b'",
-        "yyyy'",
-        "yyyy''",
-        "'yyyy''",
-        "'''y'",
-        "y'x'y",
-    ),
-    *("y''y", "'x'''", "'''x'", "''x''", "''y''", "y'", "'y'y'y'y", "HH'h'", "''''y", "'' ''", "'/'/'/'"),
+    *("", "'", "''", "'''", "''''", "'''''", "'a", "a'", "'a'", "'a''b'", "yyyy'", "yyyy''", "'yyyy''", "'''y'"),
+    *("y'x'y", "y''y", "'x'''", "'''x'", "''x''", "''y''", "y'", "'y'y'y'y", "HH'h'", "''''y", "'' ''", "'/'/'/'"),
 ]
 ODD_PATTERNS = [
     *("/", "/yyyy", "yyyy//MM", "'year'=YYYY/'month'=MM/'day'=dd/'hour'=HH", "yyyy-MM-dd", "YYYYMMdd_HHmm", " "),
@@ -101,8 +85,8 @@ NEW_YEARS += [ms(f"{year}-01-{day}T12:34:56.789") for year in range(1999, 2025) 
 
 
 def transitions_questions() -> list[Question]:
-    """Every change of the clocks from 1850 to 2024."""
-    return [("transitions", zone, str(ms("1850-01-01")), str(ms("2025-01-01") - 1)) for zone in ZONES]
+    """Every change of the clocks from 1700 to 2024."""
+    return [("transitions", zone, str(ms("1700-01-01")), str(ms("2025-01-01") - 1)) for zone in ZONES]
 
 
 def changes(answer: str) -> list[int]:
