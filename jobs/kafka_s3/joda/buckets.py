@@ -115,6 +115,7 @@ class Bucketer:
         local_ms = _local_start(first_ms, self.duration_ms, self.zone)
         if local_ms != _local_start(last_ms, self.duration_ms, self.zone):
             return None
+        # Both ends alike is not enough: clocks set back in between may have shown the next bucket. None ever were.
         return None if self.zone.changes_between(first_ms, last_ms) else self._path_of_local(local_ms)
 
     def _path_of_local(self, local_ms: int) -> str:
