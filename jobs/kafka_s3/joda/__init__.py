@@ -1,7 +1,7 @@
 """Times as the S3 sink's users know them, in Joda-Time's terms: zones, path patterns, buckets, timestamps in text.
 
-Everything is integers: milliseconds since 1970-01-01T00:00Z, before it too, in the proleptic Gregorian calendar. Joda-Time
-itself is the oracle (`python -m tools.joda`); where we differ on purpose, the module says so.
+Everything is integers: milliseconds since 1970-01-01T00:00Z, before it too, in the proleptic Gregorian calendar.
+Joda-Time itself is the oracle (`python -m tools.joda`); where we differ on purpose, the module says so.
 """
 
 from __future__ import annotations

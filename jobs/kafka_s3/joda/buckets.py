@@ -2,8 +2,8 @@
 
 As the sink's TimeBasedPartitioner has it: the time that clocks show is cut down to a multiple of the duration since the
 local epoch, that time of the clocks becomes an instant again, and the pattern prints it. The path is thus that of the
-bucket's start. Ours on purpose: before 1970 cut down means to the earlier multiple, where the sink cuts towards zero and
-makes the bucket around the epoch twice as long.
+bucket's start. Ours on purpose: before 1970 cut down means to the earlier multiple, where the sink cuts towards zero
+and makes the bucket around the epoch twice as long.
 """
 
 from __future__ import annotations
@@ -115,6 +115,7 @@ class Bucketer:
         local_ms = _local_start(first_ms, self.duration_ms, self.zone)
         if local_ms != _local_start(last_ms, self.duration_ms, self.zone):
             return None
+        # Both ends alike is not enough: clocks set back in between may have shown the next bucket. None ever were.
         return None if self.zone.changes_between(first_ms, last_ms) else self._path_of_local(local_ms)
 
     def _path_of_local(self, local_ms: int) -> str:

@@ -1,9 +1,9 @@
 """Names of months, days, half days, eras and zones in a language: the Unicode CLDR's, through babel.
 
 Beside the sink, which makes `new Locale("fr-FR")` of the whole tag and then prints root names, a tag is read as such:
-`fr-FR`, Java's `fr_FR`, `pt-BR`. Subtags that CLDR has no names for are dropped, as Java does it; an unknown language is
-refused. CLDR changes names now and then, and each JVM and each babel carries its own edition: a language's names may
-differ in a dot or a space.
+`fr-FR`, Java's `fr_FR`, `pt-BR`. Subtags that CLDR has no names for are dropped, as Java does it; an unknown language
+is refused. CLDR changes names now and then, and each JVM and each babel carries its own edition: a language's names
+may differ in a dot or a space.
 """
 
 from __future__ import annotations

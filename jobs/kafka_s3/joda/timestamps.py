@@ -23,8 +23,9 @@ from kafka_s3.joda.days import DAY_MS, days_in_month, days_of, first_week, is_le
 from kafka_s3.joda.zones import Zone, parse_offset
 
 MS_MIN, MS_MAX = -(1 << 63), (1 << 63) - 1
-YEAR_MIN, YEAR_MAX = -292_275_054, 292_278_993  # Joda's
+YEAR_MIN, YEAR_MAX = -292_275_055, 292_278_994  # those that 64 bits of milliseconds begin and end in
 _SHOWN_MAX = 60
+_EXAMPLES = "2015-04-02T10:30:15.123+02:00 or 2015-04-02"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LOCAL_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  # of clocks, in whatever zone
@@ -33,7 +34,7 @@ _MS = timedelta(milliseconds=1)
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 # The form that nearly all have, which `datetime` reads alike and much faster.
 _USUAL = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})?"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-5][0-9])?"
 )
 _ISO = re.compile(
     r"(?:(?P<year>[+-]?[0-9]{1,9})"
@@ -42,7 +43,7 @@ _ISO = re.compile(
     r"|-(?P<ordinal>[0-9]{1,3}))?|(?=[Tt][0-9]))"
     r"(?:[Tt](?:(?P<hour>[0-9]{1,2})"
     r"(?::(?P<minute>[0-9]{1,2})(?::(?P<second>[0-9]{1,2}))?)?"
-    r"(?:[.,](?P<fraction>[0-9]{0,9}))?)?"
+    r"(?:[.,](?P<fraction>[0-9]{1,9}))?)?"
     r"(?P<offset>[Zz]|[+-][0-9:.,]+)?)?"
 )
 
@@ -65,10 +66,7 @@ def parse_timestamp(text: str, zone: Zone) -> int:
             return (at - _EPOCH) // _MS if at.tzinfo else _in_zone((at - _LOCAL_EPOCH) // _MS, text, zone)
     found = _ISO.fullmatch(text)
     if found is None:
-        raise _refused(
-            text,
-            "Allowed are milliseconds since 1970 and ISO 8601, such as 2015-04-02T10:30:15.123+02:00 or 2015-04-02.",
-        )
+        raise _refused(text, f"Allowed are milliseconds since 1970 and ISO 8601, such as {_EXAMPLES}.")
     part = found.groupdict()
     local_ms = _days(text, part) * DAY_MS + _ms_of_day(text, part)
     offset = part["offset"]

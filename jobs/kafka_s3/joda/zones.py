@@ -33,7 +33,7 @@ JAVA_IDS = {
     "CST": "America/Chicago",
     "CTT": "Asia/Shanghai",
     "EAT": "Africa/Addis_Ababa",
-    "ECT": "Europe/Paris",
+    "ECT": "CET",
     "IET": "America/Indiana/Indianapolis",
     "IST": "Asia/Kolkata",
     "JST": "Asia/Tokyo",
