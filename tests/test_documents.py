@@ -23,7 +23,7 @@ def section(title: str) -> str:
 def test_the_make_targets_of_readme_exist() -> None:
     """Every `make` command that README names is a target of the Makefile."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
-    named = set(re.findall(r"\bmake ([a-z-]+)", README))
+    named = set(re.findall(r"(?:`|^    )make ([a-z-]+)", README, re.M))
 
     assert {"demo", "test", "test-all", "ui"} <= named
     assert named <= targets
