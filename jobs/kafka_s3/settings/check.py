@@ -72,6 +72,10 @@ class Checked:
         """Whether the value must not be shown: by its property's type or by the place it came from."""
         return catalogue.PROPERTIES[name].secret or (name in self.given and self.given[name].secret)
 
+    def applies(self, prop: Property) -> bool:
+        """Whether a property is read at all, under the values that others have."""
+        return prop.only is None or prop.only.applies(self.recognised[prop.only.name])
+
     def complain(self, name: str, message: str) -> None:
         """Add a problem, with the value as it may be shown."""
         given = self.given.get(name)
@@ -182,6 +186,10 @@ def report_rows(checked: Checked) -> list[ResolvedProperty]:
         given = checked.given.get(name)
         if isinstance(prop.status, Needless) and given is not None:
             meaning = f"needless: {prop.status.reason}"
+        elif prop.only is not None and not checked.applies(prop):
+            if given is None:
+                continue
+            meaning = f"needless: {prop.only.reason}"
         elif isinstance(prop.status, Honoured):
             meaning = prop.doc
         else:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from kafka_s3 import custom
+
 HIDDEN: Final = "[hidden]"
 
 Value = str | int | bool | tuple[str, ...] | None
@@ -80,12 +82,26 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Only:
+    """A property is read only under certain values of another one, or a class of the user's own there; else it is
+    needless because of `reason`."""
+
+    name: str
+    values: tuple[Value, ...]
+    reason: str
+
+    def applies(self, value: Value) -> bool:
+        return value in self.values or (isinstance(value, str) and custom.is_path(value))
+
+
+@dataclass(frozen=True, slots=True)
 class Property:
     """One row of a property table.
 
     `check` sees the trimmed text (of a list: each element) and says what is wrong with it, without repeating it:
     the value may be a secret. `shapes`: the value shapes the bytes, names or contents of objects, so that another
     value means another plan. `untrimmed`: Connect reads the value with its surrounding white space.
+    `own`: beside the choices, a class of the user's own is one, as `module:Class`.
     """
 
     name: str
@@ -101,6 +117,8 @@ class Property:
     check: Callable[[str], str | None] | None = None
     shapes: bool = False
     untrimmed: bool = False
+    own: bool = False
+    only: Only | None = None
 
     @property
     def secret(self) -> bool:
@@ -171,6 +189,11 @@ def _parse_choice(prop: Property, text: str) -> Value | Wrong:
             if choice.not_yet:
                 return Wrong(f"{choice.short} is not supported yet; supported: {_listed(prop)}", choice.name)
             return choice.name
+    if prop.own and custom.is_path(text):
+        return text
+    if prop.own:
+        known = ", ".join(choice.name for choice in prop.choices)
+        return Wrong(f"unknown; known: {known}, or a class of your own as module:Class")
     if prop.kind is Kind.CLASS:
         return Wrong(f"unknown class; known: {', '.join(choice.name for choice in prop.choices)}")
     return Wrong(f"Value must be one of: [{', '.join(choice.name for choice in prop.choices)}]")
