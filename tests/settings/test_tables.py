@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_s3.settings import catalogue, checks, connect, exporter, s3_sink
+from kafka_s3.settings import catalogue, checks, connect, credential_names, exporter, s3_sink
 from kafka_s3.settings.properties import REQUIRED, Needless, NotYet, Property, Refused, Wrong, parse
 
 _AVRO = "io.confluent.connect.s3.format.avro.AvroFormat"
@@ -107,7 +107,13 @@ def test_own_properties_have_the_documented_defaults() -> None:
 
 def test_no_property_has_two_rows() -> None:
     """Every name stands in one table only, so that no row hides another."""
-    tables = (connect.PROPERTIES, s3_sink.PROPERTIES, s3_sink.BELIEVED, exporter.PROPERTIES)
+    tables = (
+        connect.PROPERTIES,
+        s3_sink.PROPERTIES,
+        s3_sink.BELIEVED,
+        credential_names.PROPERTIES,
+        exporter.PROPERTIES,
+    )
     assert sum(map(len, tables)) == len(catalogue.PROPERTIES)
 
 
@@ -196,7 +202,7 @@ def test_a_wrong_value_is_refused_in_the_words_of_the_sink(name: str, text: str,
             "io.confluent.connect.storage.partitioner.DefaultPartitioner",
         ),
         *(
-            ("s3.credentials.provider.class", name, s3_sink.DEFAULT_CREDENTIALS)
+            ("s3.credentials.provider.class", name, credential_names.DEFAULT)
             for name in (
                 "com.amazonaws.auth.DefaultAWSCredentialsProviderChain",
                 "com.amazon.auth.DefaultAWSCredentialsProviderChain",

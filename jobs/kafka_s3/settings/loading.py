@@ -13,6 +13,7 @@ from kafka_s3.settings import connect
 from kafka_s3.settings.build import build_schedule, build_settings, settle
 from kafka_s3.settings.check import Checked, check, report_rows
 from kafka_s3.settings.client import Client, translate
+from kafka_s3.settings.credentials import check_provider_class
 from kafka_s3.settings.files import read
 from kafka_s3.settings.model import ScheduleSettings, Settings
 from kafka_s3.settings.rules import apply_rules
@@ -155,6 +156,7 @@ def _load(
         offline=offline,
     )
     checked, client = _check(gathered, need_brokers=not offline)
+    check_provider_class(checked)
     problems = _all(problems, gathered, checked, client)
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"

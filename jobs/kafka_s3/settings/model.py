@@ -9,6 +9,7 @@ from typing import Final
 
 from kafka_s3.naming import KeyLayout
 
+BUILT_IN_TAGS: Final = ("startOffset", "endOffset", "recordCount")  # s3.object.tagging, as the sink writes them
 MIN_PART_SIZE: Final = 5 * 1024 * 1024  # S3's own minimum for every part but the last
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from kafka_s3.settings import connect, s3_sink
 from kafka_s3.settings.check import Checked
+from kafka_s3.settings.credentials import apply_credential_rules
 from kafka_s3.settings.model import Converter
+from kafka_s3.settings.s3_side import apply_s3_rules
 
 
 def apply_rules(checked: Checked) -> None:
@@ -17,6 +19,8 @@ def apply_rules(checked: Checked) -> None:
     _keys(checked)
     _encryption(checked)
     _proxy(checked)
+    apply_s3_rules(checked)
+    apply_credential_rules(checked)
 
 
 def _topics(checked: Checked) -> None:
