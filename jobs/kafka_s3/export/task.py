@@ -67,7 +67,8 @@ class _Holes:
 def export_range(settings: Settings, task: RangeTask, store: ObjectStore, source: RecordSource) -> RangeResult:
     """Write one range's objects. Never raises for what the world does: a failure is part of the result."""
     planned = task.planned
-    writer = RangeWriter(settings, task.generation, partial(ObjectUpload, store, settings.layout))
+    open_upload = partial(ObjectUpload, store, settings.layout, tagging=settings.s3.tagging)
+    writer = RangeWriter(settings, task.generation, open_upload)
     try:
         holes = _Holes(planned.start)
         with contextlib.closing(source.open(planned.offsets)) as reader:
