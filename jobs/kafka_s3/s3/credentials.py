@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import datetime
 import functools
+import logging
+import traceback
 from collections.abc import Callable
 from typing import Any, Final, assert_never
 
@@ -166,13 +168,28 @@ def _asked(own: OwnProvider, provider: Any) -> _Metadata:
 
 
 def _called(own: OwnProvider, name: str, function: Callable[..., Any], *arguments: object) -> Any:
-    """What the user's code answers; its own network trouble is tried again, anything else it raises is final."""
+    """What the user's code answers; its own network trouble is tried again, anything else it raises is final.
+
+    What it raised is not passed on as a cause, since the options may stand in it, but the place is.
+    """
     try:
         return custom.called(name, function, *arguments)
     except ConfigurationError as error:
-        what = error.what
+        cause = error.__cause__
+        assert cause is not None
+        where = traceback.extract_tb(cause.__traceback__)[-1]
+        what = f"{error.what} ({where.filename}, line {where.lineno})"
         for secret in own.secrets():
             what = what.replace(secret, "[hidden]")
-        if isinstance(error.__cause__, OSError | TemporaryError):
-            raise StoreUnavailable(what) from error
-        raise StoreRefused(what, next=f"s3.credentials.provider.class={own.path} is a class of your own.") from error
+        if isinstance(cause, OSError | TemporaryError):
+            raise StoreUnavailable(what) from None
+        raise StoreRefused(what, next=f"s3.credentials.provider.class={own.path} is a class of your own.") from None
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    """botocore logs why keys could not be had again, with a traceback that may hold what nobody should see."""
+    record.exc_info = None
+    return True
+
+
+logging.getLogger("botocore.credentials").addFilter(_without_traceback)

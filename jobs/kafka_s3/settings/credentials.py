@@ -11,6 +11,7 @@ from kafka_s3.settings.properties import HIDDEN, near_match
 from kafka_s3.settings.sources import ResolvedProperty
 
 _KNOWN = (names.CLASS, *(prop.name for prop in names.PROPERTIES))
+_ENDINGS = tuple(name.removeprefix(names.PREFIX) for name in _KNOWN)
 
 
 def apply_credential_rules(checked: Checked) -> None:
@@ -21,9 +22,9 @@ def apply_credential_rules(checked: Checked) -> None:
                 checked.complain(name, "is required by AwsAssumeRoleCredentialsProvider")
     own = _own_path(checked)
     for name in _members(checked):
-        near = near_match(name, _KNOWN)
+        near = near_match(name.removeprefix(names.PREFIX), _ENDINGS)  # by what is behind the prefix they all share
         if own is None and near:
-            checked.problems.append(Problem(name, None, f"unknown property.{near}"))
+            checked.problems.append(Problem(name, None, f"unknown property below {names.PREFIX}*.{near}"))
             continue
         meaning = f"Handed to {own}." if own else "needless: only a provider class of your own reads it"
         checked.rows.append(ResolvedProperty(name, HIDDEN, checked.given[name].source.value, meaning))
