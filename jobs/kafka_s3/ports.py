@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 from kafka_s3.ranges import OffsetRange, TopicPartition
@@ -37,7 +38,19 @@ class ObjectStore(Protocol):
     alone.
     """
 
-    def put_if_absent(self, key: str, body: bytes, *, metadata: Mapping[str, str] | None = None) -> Put: ...
+    def put_if_absent(
+        self,
+        key: str,
+        body: bytes,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> Put:
+        """Create an object with its metadata and tags, or leave the one that is there as it is."""
+
+    def put_tags(self, key: str, tags: Mapping[str, str]) -> None:
+        """Give an object that is there these tags instead of those it has."""
+
     def get(self, key: str) -> bytes | None:
         """The object's bytes, or `None` if there is no such object."""
 
@@ -62,6 +75,29 @@ class MultipartUpload(Protocol):
 
     def complete_if_absent(self) -> Put: ...
     def abort(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class AwsCredentials:
+    """What a `CredentialsProvider` answers. `expires_at` has a time zone; `None` is never."""
+
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+    session_token: str | None = field(default=None, repr=False)
+    expires_at: datetime | None = None
+
+
+class CredentialsProvider(Protocol):
+    """A class of the user's own behind `s3.credentials.provider.class=module:Class`.
+
+    It is made once per process with every `s3.credentials.provider.*` property by the rest of its name, and with
+    `aws.access.key.id` and `aws.secret.access.key` where those are set. `credentials` is called before the first
+    request and again before its answer expires, by one thread at a time. An OSError or a `TemporaryError` is tried
+    again; any other error ends the export with its message.
+    """
+
+    def __init__(self, options: Mapping[str, str]) -> None: ...
+    def credentials(self) -> AwsCredentials: ...
 
 
 @dataclass(frozen=True, slots=True)

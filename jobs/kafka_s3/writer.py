@@ -76,7 +76,7 @@ class Upload(Protocol):
     """One object on its way into the store; `close` or `abort` ends it."""
 
     def part(self, body: bytes) -> None: ...
-    def close(self, last: bytes, *, size: int, sha256: str) -> str:
+    def close(self, last: bytes, *, size: int, sha256: str, records: int, first_offset: int, last_offset: int) -> str:
         """Makes the object visible and returns the key it has."""
 
     def abort(self) -> None: ...
@@ -288,7 +288,14 @@ class RangeWriter:
         opened = self._open[path]
         opened.feed(opened.encoder.finish(), self._settings.limits.part_size_bytes)
         sha256 = opened.digest.hexdigest()
-        key = opened.upload.close(b"".join(opened.pending), size=opened.size, sha256=sha256)
+        key = opened.upload.close(
+            b"".join(opened.pending),
+            size=opened.size,
+            sha256=sha256,
+            records=opened.records,
+            first_offset=opened.first_offset,
+            last_offset=opened.last_offset,
+        )
         del self._open[path]  # only now: a close that failed is still to be aborted
         self._objects.append(
             WrittenObject(key, opened.size, sha256, opened.records, opened.first_offset, opened.last_offset, closed_by)

@@ -18,6 +18,10 @@ from kafka_s3.settings import Lookups, Settings, load, outline
 
 #: `airflow standalone` puts this sample into a new database; no broker has that name.
 _SAMPLE_KAFKA: Final = {"bootstrap.servers": "broker:29092", "group.id": "my-group"}
+_ROLE_WAY_OUT: Final = (
+    "give keys, or let the connector file assume the role: s3.credentials.provider.class="
+    "io.confluent.connect.s3.auth.AwsAssumeRoleCredentialsProvider with s3.credentials.provider.sts.role.arn"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ def _aws(conn_id: str) -> dict[str, str] | None:
     if extra.get("role_arn"):
         raise ConfigurationError(
             f"The Airflow connection {conn_id} cannot be used:",
-            problems=[Problem("role_arn", None, "not supported yet: give keys, or let the machine have the role")],
+            problems=[Problem("role_arn", None, f"not supported yet: {_ROLE_WAY_OUT}")],
         )
     service = extra.get("service_config") or {}
     given = {

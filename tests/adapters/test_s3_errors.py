@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
 import inspect
 import pickle
 import socket
 import string
-import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,6 +23,7 @@ from kafka_s3.errors import ExporterError, StoreRefused, StoreUnavailable
 from kafka_s3.ports import ObjectInfo, Put
 from kafka_s3.s3 import S3Store
 from kafka_s3.settings.model import RetrySettings, S3Settings
+from tests.adapters.loopback import COMPLETED, CREATED_UPLOAD, PART, ScriptedServer, answer, refusal
 
 SECRET = "SeCrEtSeCrEt"
 SETTINGS = S3Settings(
@@ -35,68 +34,6 @@ SETTINGS = S3Settings(
     secret_access_key=SECRET,
     retry=RetrySettings(retries=2, backoff_ms=0),
 )
-
-
-@dataclass(frozen=True)
-class Seen:
-    """One request as a server saw it; header names in lower case."""
-
-    method: str
-    path: str
-    headers: dict[str, str]
-    body: bytes
-
-
-class ScriptedServer:
-    """Answers each request with the next of `answers`, raw bytes; `None` hangs up without an answer."""
-
-    def __init__(self) -> None:
-        self.answers: list[bytes | None] = []
-        self.seen: list[Seen] = []
-        script = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def handle_one_request(self) -> None:
-                self.close_connection = True
-                self.raw_requestline = self.rfile.readline(65537)
-                if not self.raw_requestline or not self.parse_request():
-                    return
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                headers = {name.lower(): value for name, value in self.headers.items()}
-                script.seen.append(Seen(self.command, self.path, headers, body))
-                self.close_connection = True
-                answer = script.answers.pop(0)
-                if answer is not None:
-                    self.wfile.write(answer)
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-
-def answer(status: int, body: bytes = b"", *, length: int | None = None, **headers: str) -> bytes:
-    """An HTTP answer; `length` claims another Content-Length than the body's."""
-    lines = [f"HTTP/1.1 {status} Scripted", f"Content-Length: {len(body) if length is None else length}"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    return "\r\n".join([*lines, "Connection: close", "", ""]).encode() + body
-
-
-def refusal(status: int, code: str, message: str = "Because.") -> bytes:
-    """S3's error document."""
-    return answer(status, f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode())
-
-
-CREATED_UPLOAD = answer(200, b"<R><UploadId>u1</UploadId></R>")
-PART = answer(200, ETag='"p"')
-COMPLETED = answer(200, b"<R><ETag>e</ETag></R>")
 
 
 @pytest.fixture

@@ -30,17 +30,18 @@ STRANGE_KEYS = [
 
 @dataclass(frozen=True)
 class Subject:
-    """One implementation: its store, and how many multipart uploads its bucket holds open."""
+    """One implementation: its store, how many multipart uploads its bucket holds open, and an object's tags."""
 
     store: ObjectStore
     uploads: Callable[[], int]
+    tags: Callable[[str], dict[str, str]]
 
 
 @pytest.fixture(params=["memory", "moto", "versitygw"])
 def subject(request: pytest.FixtureRequest, bucket_name: str) -> Subject:
     if request.param == "memory":
         memory = MemoryStore()
-        return Subject(memory, memory.uploads)
+        return Subject(memory, memory.uploads, memory.tags)
     server: Any = request.getfixturevalue(request.param)
     server.create_bucket(bucket_name)
     settings = S3Settings(
@@ -52,7 +53,14 @@ def subject(request: pytest.FixtureRequest, bucket_name: str) -> Subject:
         retry=RetrySettings(3, 1),
     )
     client = server.client()
-    return Subject(S3Store(settings), lambda: len(client.list_multipart_uploads(Bucket=bucket_name).get("Uploads", [])))
+
+    def uploads() -> int:
+        return len(client.list_multipart_uploads(Bucket=bucket_name).get("Uploads", []))
+
+    def tags(key: str) -> dict[str, str]:
+        return {tag["Key"]: tag["Value"] for tag in client.get_object_tagging(Bucket=bucket_name, Key=key)["TagSet"]}
+
+    return Subject(S3Store(settings), uploads, tags)
 
 
 @pytest.fixture
@@ -253,6 +261,32 @@ def test_abort_after_completion_changes_nothing(subject: Subject) -> None:
     assert upload.complete_if_absent() is Put.CREATED
     upload.abort()
     assert subject.store.get("k") == b"done"
+
+
+TAGS = {"startOffset": "42", "team": "data/über: a+b=c@d"}
+
+
+def test_tags_come_with_a_put(subject: Subject) -> None:
+    """An object has its tags from the start; a put that finds an object changes none."""
+    assert subject.store.put_if_absent("k", b"1", metadata={"sha256": "0"}, tags=TAGS) is Put.CREATED
+    assert subject.store.put_if_absent("k", b"2", tags={"other": "x"}) is Put.EXISTS
+    assert subject.tags("k") == TAGS
+    assert subject.store.head("k") == ObjectInfo("k", 1, {"sha256": "0"})
+
+
+def test_tags_are_put_on_an_object(subject: Subject) -> None:
+    """New tags take the place of the old ones and leave bytes and metadata alone; an object in parts has them too."""
+    subject.store.put_if_absent("k", b"1", metadata={"sha256": "0"}, tags={"old": "x"})
+    upload = subject.store.start_multipart("parts")
+    upload.put_part(b"1")
+    upload.complete_if_absent()
+    for key in ("k", "parts"):
+        subject.store.put_tags(key, TAGS)
+        assert subject.tags(key) == TAGS
+        assert subject.store.get(key) == b"1"
+    assert subject.store.head("k") == ObjectInfo("k", 1, {"sha256": "0"})
+    with pytest.raises(StoreRefused):
+        subject.store.put_tags("missing", TAGS)
 
 
 def race(count: int, enter: Callable[[int], Put]) -> list[Put]:

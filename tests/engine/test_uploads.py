@@ -9,31 +9,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_s3.errors import DataError, StoreUnavailable
+from kafka_s3.errors import DataError, StoreRefused, StoreUnavailable
 from kafka_s3.export.uploads import NAMES_MAX, ObjectUpload
 from kafka_s3.memory import MemoryStore
 from kafka_s3.naming import DataName, KeyLayout
+from kafka_s3.settings.model import Tagging
 
 NAME = DataName("orders", "partition=0", 0, 42, ".json")
 FIRST = "topics/orders/partition=0/orders+0+0000000042.json"
 SECOND = "topics/orders/partition=0/orders+0+0000000042+1.json"
 THIRD = "topics/orders/partition=0/orders+0+0000000042+2.json"
 OUT = StoreUnavailable("out")
+HELD = {"records": 9, "first_offset": 42, "last_offset": 52}
 
 
 def store() -> MemoryStore:
     return MemoryStore(part_bytes_min=1)
 
 
-def upload(into: MemoryStore, pieces: Sequence[bytes]) -> str:
+def upload(into: MemoryStore, pieces: Sequence[bytes], tagging: Tagging | None = None) -> str:
     """Upload as the writer does: all pieces but the last are parts; an abort if it fails."""
     body = b"".join(pieces)
-    made = ObjectUpload(into, KeyLayout(), NAME)
+    made = ObjectUpload(into, KeyLayout(), NAME, tagging=tagging)
     try:
         for piece in pieces[:-1]:
             made.part(piece)
-        return made.close(pieces[-1], size=len(body), sha256=hashlib.sha256(body).hexdigest())
-    except StoreUnavailable:
+        return made.close(pieces[-1], size=len(body), sha256=hashlib.sha256(body).hexdigest(), **HELD)
+    except (StoreUnavailable, StoreRefused):
         made.abort()
         raise
 
@@ -122,10 +124,10 @@ def test_a_name_taken_while_parts_are_sent(body: bytes) -> None:
     bucket.put_if_absent(FIRST, body)
     sha256 = hashlib.sha256(b"hello world").hexdigest()
     if body == b"hello world":
-        assert made.close(b"world", size=11, sha256=sha256) == FIRST
+        assert made.close(b"world", size=11, sha256=sha256, **HELD) == FIRST
     else:
         with pytest.raises(StoreUnavailable, match="was written by somebody else while it was uploaded"):
-            made.close(b"world", size=11, sha256=sha256)
+            made.close(b"world", size=11, sha256=sha256, **HELD)
         assert upload(bucket, [b"hello ", b"world"]) == SECOND  # the range is read again
     assert bucket.contents()[FIRST] == body
     made.abort()
@@ -175,7 +177,7 @@ def test_an_abort_without_parts_asks_nothing() -> None:
 
 failures = st.tuples(
     st.sampled_from(["PutObject", "HeadObject", "GetObject", "CreateMultipartUpload", "UploadPart"])
-    | st.just("CompleteMultipartUpload"),
+    | st.sampled_from(["CompleteMultipartUpload", "PutObjectTagging"]),
     st.booleans(),
     st.integers(0, 2),
 )
@@ -196,12 +198,105 @@ def test_whatever_fails_nothing_is_overwritten_and_no_second_object_made(
     key = None
     for _ in range(40):
         try:
-            key = upload(bucket, pieces)
+            key = upload(bucket, pieces, STRICT)
             break
         except StoreUnavailable:
             continue
     assert key is not None
     after = bucket.contents()
     assert after[key] == b"hello world"
+    assert bucket.tags(key) == TAGS
     assert {name: after[name] for name in standing} == standing
     assert len(after) == len(standing) + (b"hello world" not in before)
+
+
+# Tags.
+
+TAGS = {"startOffset": "42", "endOffset": "52", "recordCount": "9", "team": "data"}
+TAGGED = Tagging((("team", "data"),))
+STRICT = Tagging((("team", "data"),), required=True)
+REFUSED = StoreRefused("no tags here")
+
+
+def test_tags_go_with_a_put_and_follow_a_multipart_upload() -> None:
+    """One PUT stays one request; what is in parts is tagged once it is whole."""
+    small, large = store(), store()
+    assert upload(small, [b"hello world"], TAGGED) == upload(large, [b"hello ", b"world"], TAGGED) == FIRST
+    assert small.tags(FIRST) == large.tags(FIRST) == TAGS
+    assert operations(small) == ["PutObject"]
+    assert operations(large)[-2:] == ["CompleteMultipartUpload", "PutObjectTagging"]
+
+
+def test_configured_tags_win_over_those_of_the_same_name() -> None:
+    """As in the sink."""
+    bucket = store()
+    upload(bucket, [b"hello world"], Tagging((("recordCount", "many"),)))
+    assert bucket.tags(FIRST) == {"startOffset": "42", "endOffset": "52", "recordCount": "many"}
+
+
+def test_without_tagging_nothing_is_tagged() -> None:
+    """No tag, no request for one."""
+    bucket = store()
+    upload(bucket, [b"hello ", b"world"])
+    assert bucket.tags(FIRST) == {}
+    assert "PutObjectTagging" not in operations(bucket)
+
+
+@pytest.mark.parametrize("pieces", WAYS)
+@pytest.mark.parametrize("earlier", WAYS)
+def test_an_adopted_object_gets_its_tags(pieces: list[bytes], earlier: list[bytes]) -> None:
+    """An earlier try that wrote the bytes and no tags, or other ones, is made good."""
+    bucket = store()
+    upload(bucket, earlier, Tagging((("other", "x"),)))
+    assert upload(bucket, pieces, TAGGED) == FIRST
+    assert bucket.tags(FIRST) == TAGS
+    assert bucket.contents() == {FIRST: b"hello world"}
+
+
+def test_a_strangers_object_is_not_tagged() -> None:
+    """Tags are for our bytes only."""
+    bucket = store()
+    bucket.put_if_absent(FIRST, b"other")
+    assert upload(bucket, [b"hello world"], TAGGED) == upload(bucket, [b"hello ", b"world"], TAGGED) == SECOND
+    assert bucket.tags(FIRST) == {}
+    assert bucket.tags(SECOND) == TAGS
+
+
+@pytest.mark.parametrize("error", [REFUSED, OUT], ids=["refused", "unavailable"])
+def test_tags_that_fail_after_the_last_part(error: StoreRefused | StoreUnavailable) -> None:
+    """`ignore`: the object stands without tags. `fail`: the range fails, and the next try adopts it and tags it."""
+    bucket = store()
+    bucket.fail_next("PutObjectTagging", error)
+    assert upload(bucket, [b"hello ", b"world"], TAGGED) == FIRST
+    assert bucket.tags(FIRST) == {}
+    strict = store()
+    strict.fail_next("PutObjectTagging", error)
+    with pytest.raises(type(error)):
+        upload(strict, [b"hello ", b"world"], STRICT)
+    assert strict.uploads() == 0
+    assert upload(strict, [b"hello ", b"world"], STRICT) == FIRST
+    assert strict.tags(FIRST) == TAGS
+    assert strict.contents() == {FIRST: b"hello world"}
+
+
+def test_a_put_that_is_refused_for_its_tags() -> None:
+    """`ignore`: it is put again without them. `fail`, or no tags in it: the refusal stands."""
+    bucket = store()
+    bucket.fail_next("PutObject", REFUSED)
+    assert upload(bucket, [b"hello world"], TAGGED) == FIRST
+    assert (bucket.tags(FIRST), bucket.contents()) == ({}, {FIRST: b"hello world"})
+    for tagging in (STRICT, None):
+        strict = store()
+        strict.fail_next("PutObject", REFUSED)
+        with pytest.raises(StoreRefused):
+            upload(strict, [b"hello world"], tagging)
+        assert strict.contents() == {}
+
+
+def test_a_put_that_is_unavailable_is_not_put_without_tags() -> None:
+    """A store that does not answer says nothing about tags."""
+    bucket = store()
+    bucket.fail_next("PutObject", OUT)
+    with pytest.raises(StoreUnavailable):
+        upload(bucket, [b"hello world"], TAGGED)
+    assert operations(bucket) == ["PutObject"]

@@ -39,7 +39,7 @@ class Upload:
     def part(self, body: bytes) -> None:
         self.parts.append(body)
 
-    def close(self, last: bytes, *, size: int, sha256: str) -> str:
+    def close(self, last: bytes, *, size: int, sha256: str, **_: int) -> str:
         if self.broken:
             raise StoreUnavailable("The store is out.")
         assert self.last is None

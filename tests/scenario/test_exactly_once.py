@@ -77,8 +77,18 @@ class StoreWithAccident:
         self._hit(after=True)
         return answer
 
-    def put_if_absent(self, key: str, body: bytes, *, metadata: Mapping[str, str] | None = None) -> Put:
-        return self._around(lambda: self.inner.put_if_absent(key, body, metadata=metadata))  # type: ignore[return-value]
+    def put_if_absent(
+        self,
+        key: str,
+        body: bytes,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> Put:
+        return self._around(lambda: self.inner.put_if_absent(key, body, metadata=metadata, tags=tags))  # type: ignore[return-value]
+
+    def put_tags(self, key: str, tags: Mapping[str, str]) -> None:
+        self._around(lambda: self.inner.put_tags(key, tags))
 
     def get(self, key: str) -> bytes | None:
         return self._around(lambda: self.inner.get(key))  # type: ignore[return-value]

@@ -166,7 +166,6 @@ def test_a_proxys_user_and_password_override_those_of_its_url(load_with: Load) -
         ({"topics.dir": "", "topics": "_kafka_s3"}, "export.log.dir", "among the logs"),
         ({"directory.delim": "+"}, "file.delim", "directory.delim"),
         ({"store.kafka.keys": "true"}, "store.kafka.keys", "not supported yet"),
-        ({"s3.object.tagging": "true"}, "s3.object.tagging", "not supported yet"),
         ({"errors.deadletterqueue.topic.name": "dlq"}, "errors.deadletterqueue.topic.name", "not supported yet"),
         ({"transforms": "a"}, "transforms", "inside Connect"),
         ({"transforms.a.type": "X"}, "transforms.a.type", "inside Connect"),

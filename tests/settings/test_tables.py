@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_s3.settings import catalogue, checks, connect, exporter, s3_sink
+from kafka_s3.settings import catalogue, checks, connect, credential_names, exporter, s3_sink
 from kafka_s3.settings.properties import REQUIRED, Needless, NotYet, Property, Refused, Wrong, parse
 
 _AVRO = "io.confluent.connect.s3.format.avro.AvroFormat"
@@ -108,7 +108,13 @@ def test_own_properties_have_the_documented_defaults() -> None:
 
 def test_no_property_has_two_rows() -> None:
     """Every name stands in one table only, so that no row hides another."""
-    tables = (connect.PROPERTIES, s3_sink.PROPERTIES, s3_sink.BELIEVED, exporter.PROPERTIES)
+    tables = (
+        connect.PROPERTIES,
+        s3_sink.PROPERTIES,
+        s3_sink.BELIEVED,
+        credential_names.PROPERTIES,
+        exporter.PROPERTIES,
+    )
     assert sum(map(len, tables)) == len(catalogue.PROPERTIES)
 
 
@@ -161,11 +167,11 @@ def test_every_default_passes_its_own_check_and_every_row_says_why(prop: Propert
         ("format.class", "ParquetFormat", "ParquetFormat is not supported yet"),
         ("format.class", "com.example.Own", "unknown class; known: io.confluent.connect.s3.format.json.JsonFormat"),
         ("format.class", "com.example.JsonFormat", "unknown class"),
-        ("partitioner.class", "com.example.Own", "or one of your own as module:Class"),
+        ("partitioner.class", "com.example.Own", "or a class of your own as module:Class"),
         (
             "timestamp.extractor",
             "wallclock",
-            "unknown class; known: Wallclock, Record, RecordField, or one of your own",
+            "unknown class; known: Wallclock, Record, RecordField, or a class of your own",
         ),
         ("locale", "xx-Nowhere", "The locale is not known"),
         ("schema.compatibility", "BACKWARD", "BACKWARD is not supported yet"),
@@ -203,7 +209,7 @@ def test_a_wrong_value_is_refused_in_the_words_of_the_sink(name: str, text: str,
             "io.confluent.connect.storage.partitioner.DefaultPartitioner",
         ),
         *(
-            ("s3.credentials.provider.class", name, s3_sink.DEFAULT_CREDENTIALS)
+            ("s3.credentials.provider.class", name, credential_names.DEFAULT)
             for name in (
                 "com.amazonaws.auth.DefaultAWSCredentialsProviderChain",
                 "com.amazon.auth.DefaultAWSCredentialsProviderChain",

@@ -138,7 +138,7 @@ class _Upload:
     def part(self, body: bytes) -> None:
         self.body.append(body)
 
-    def close(self, last: bytes, *, size: int, sha256: str) -> str:  # noqa: ARG002  # the port's signature
+    def close(self, last: bytes, *, size: int, sha256: str, **_: int) -> str:  # noqa: ARG002  # the port's signature
         key = format_data_key(self.layout, self.name)
         body = b"".join([*self.body, last])
         assert len(body) == size, f"{key}: {len(body)} bytes, {size} announced"

@@ -67,8 +67,9 @@ class _Holes:
 def export_range(settings: Settings, task: RangeTask, store: ObjectStore, source: RecordSource) -> RangeResult:
     """Write one range's objects. Never raises for what the world does: a failure is part of the result."""
     planned = task.planned
+    open_upload = partial(ObjectUpload, store, settings.layout, tagging=settings.s3.tagging)
     try:
-        writer = RangeWriter(settings, task.generation, task.at_ms, partial(ObjectUpload, store, settings.layout))
+        writer = RangeWriter(settings, task.generation, task.at_ms, open_upload)
     except ExporterError as error:  # a class of the user's own that is not on this machine
         return RangeResult(planned, None, Failure(f"{planned.offsets}: {error}", error.exit_status))
     try:

@@ -126,7 +126,7 @@ class _HashingUpload:
     def part(self, body: bytes) -> None:
         self.content.feed(body)
 
-    def close(self, last: bytes, *, size: int, sha256: str) -> str:  # noqa: ARG002  # the port's signature
+    def close(self, last: bytes, *, size: int, sha256: str, **_: int) -> str:  # noqa: ARG002  # the port's signature
         self.content.feed(last)
         key = format_data_key(self.layout, self.name)
         self.contents[key] = self.content.sha256()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from kafka_s3.errors import StoreRefused, StoreUnavailable
@@ -26,6 +26,7 @@ class Request(NamedTuple):
 class _Object:
     body: bytes
     metadata: Mapping[str, str]
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -66,9 +67,22 @@ class MemoryStore:
         with self._lock:
             self._failures.setdefault(operation, []).extend([*[None] * skip, _Failure(error, after_apply)])
 
-    def put_if_absent(self, key: str, body: bytes, *, metadata: Mapping[str, str] | None = None) -> Put:
+    def put_if_absent(
+        self,
+        key: str,
+        body: bytes,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> Put:
         with self._request("PutObject", key):
-            return self._store(key, _Object(bytes(body), dict(metadata or {})))
+            return self._store(key, _Object(bytes(body), dict(metadata or {}), dict(tags or {})))
+
+    def put_tags(self, key: str, tags: Mapping[str, str]) -> None:
+        with self._request("PutObjectTagging", key):
+            if key not in self._objects:
+                raise StoreRefused(f"{key} does not exist.")
+            self._objects[key] = replace(self._objects[key], tags=dict(tags))
 
     def get(self, key: str) -> bytes | None:
         with self._request("GetObject", key):
@@ -122,6 +136,11 @@ class MemoryStore:
         """Every object by key, in key order; no request."""
         with self._lock:
             return {key: self._objects[key].body for key in sorted(self._objects)}
+
+    def tags(self, key: str) -> dict[str, str]:
+        """An object's tags; no request."""
+        with self._lock:
+            return dict(self._objects[key].tags)
 
     def uploads(self) -> int:
         """How many multipart uploads are open; no request."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 from typing import Final
-from urllib.parse import quote, urlsplit
 
 from kafka_s3 import custom
 from kafka_s3.naming import KeyLayout
-from kafka_s3.settings import catalogue, s3_sink, storage
+from kafka_s3.settings import catalogue, credential_names, s3_sink, storage
 from kafka_s3.settings.check import Checked, show
-from kafka_s3.settings.checks import with_scheme
 from kafka_s3.settings.client import Client
 from kafka_s3.settings.model import (
     OPEN_OBJECTS_MAX,
@@ -32,20 +29,19 @@ from kafka_s3.settings.model import (
     Own,
     Partitioner,
     RecordTime,
-    RetrySettings,
     RunTime,
-    S3Settings,
     ScheduleSettings,
     SchemaAffix,
     Settings,
     TimePartitioner,
 )
 from kafka_s3.settings.properties import Honoured, render
+from kafka_s3.settings.s3_side import build_s3
 from kafka_s3.settings.variables import Given
 
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
-_CREDENTIALS: Final = frozenset(("aws.access.key.id", "s3.proxy.user"))
+_CREDENTIALS: Final = ("aws.access.key.id", "s3.proxy.user", credential_names.PREFIX)
 _READING: Final = "consumer.override.isolation.level"
 
 
@@ -68,7 +64,7 @@ def build_settings(checked: Checked, client: Client, session_token: Given | None
             offset_pad_width=checked.number("filename.offset.zero.pad.width"),
         ),
         log_root=checked.text("export.log.dir"),
-        s3=_s3(checked, session_token),
+        s3=build_s3(checked, session_token),
         kafka=KafkaSettings(
             client=dict(client.properties),
             isolation_level=client.isolation_level,
@@ -192,57 +188,6 @@ def time_buckets(checked: Checked) -> tuple[int, str]:
             return checked.number("partition.duration.ms"), pattern
 
 
-def _s3(checked: Checked, session_token: Given | None) -> S3Settings:
-    url = checked.optional("store.url")
-    return S3Settings(
-        bucket=checked.text("s3.bucket.name"),
-        region=checked.text("s3.region"),
-        endpoint_url=with_scheme(url) if url else None,
-        path_style=checked.flag("s3.path.style.access.enabled"),
-        access_key_id=checked.optional("aws.access.key.id"),
-        secret_access_key=checked.optional("aws.secret.access.key"),
-        session_token=session_token.text if session_token else None,
-        put_arguments=_put_arguments(checked),
-        proxy_url=_proxy_url(checked),
-        expect_continue=checked.flag("s3.http.send.expect.continue"),
-        retry=RetrySettings(checked.number("s3.part.retries"), checked.number("s3.retry.backoff.ms")),
-    )
-
-
-def _put_arguments(checked: Checked) -> dict[str, str]:
-    """boto3's arguments of a put.
-
-    A customer's key is given in base64 together with its MD5: botocore sends both as they are.
-    """
-    arguments: dict[str, str] = {}
-    acl, kind = checked.optional("s3.acl.canned"), checked.optional("s3.ssea.name")
-    customer_key, kms_key = checked.optional("s3.sse.customer.key"), checked.optional("s3.sse.kms.key.id")
-    if acl:
-        arguments["ACL"] = acl
-    if kind and customer_key:
-        md5 = hashlib.md5(base64.b64decode(customer_key), usedforsecurity=False).digest()
-        arguments["SSECustomerAlgorithm"] = kind
-        arguments["SSECustomerKey"] = customer_key
-        arguments["SSECustomerKeyMD5"] = base64.b64encode(md5).decode("ascii")
-    elif kind:
-        arguments["ServerSideEncryption"] = kind
-        if kms_key:
-            arguments["SSEKMSKeyId"] = kms_key
-    return arguments
-
-
-def _proxy_url(checked: Checked) -> str | None:
-    url = checked.optional("s3.proxy.url")
-    user, password = checked.optional("s3.proxy.user"), checked.optional("s3.proxy.password")
-    if url is None or not (user or password):
-        return url
-    parts = urlsplit(url)
-    user = quote(user, safe="") if user else parts.username or ""
-    password = quote(password, safe="") if password else parts.password
-    login = user if password is None else f"{user}:{password}"
-    return f"{parts.scheme}://{login}@{parts.netloc.rpartition('@')[2]}"
-
-
 def _resolved(checked: Checked, client: Client) -> dict[str, str]:
     """Every property with an effect, and its effective value; secrets, credentials and unknown values are absent."""
     resolved = {_READING: client.isolation_level, "consumer.override.auto.offset.reset": client.start}
@@ -250,7 +195,7 @@ def _resolved(checked: Checked, client: Client) -> dict[str, str]:
         honoured = isinstance(catalogue.PROPERTIES[name].status, Honoured)
         unresolved = name in checked.given and not checked.given[name].resolved
         honoured = honoured and checked.applies(catalogue.PROPERTIES[name])
-        if honoured and not unresolved and name not in _CREDENTIALS and not checked.is_secret(name):
+        if honoured and not unresolved and not name.startswith(_CREDENTIALS) and not checked.is_secret(name):
             resolved[name] = show(name, render(value)) if name.endswith(".url") else render(value)
     return dict(sorted(resolved.items()))
 

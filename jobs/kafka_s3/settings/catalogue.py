@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_s3.settings import client_names, connect, exporter, s3_sink
+from kafka_s3.settings import client_names, connect, credential_names, exporter, s3_sink
 from kafka_s3.settings.properties import Family, Property, near_match
 
 PROPERTIES: Final[dict[str, Property]] = {
     prop.name: prop
-    for table in (connect.PROPERTIES, s3_sink.PROPERTIES, s3_sink.BELIEVED, exporter.PROPERTIES)
+    for table in (
+        connect.PROPERTIES,
+        s3_sink.PROPERTIES,
+        s3_sink.BELIEVED,
+        credential_names.PROPERTIES,
+        exporter.PROPERTIES,
+    )
     for prop in table
 }
 

@@ -135,7 +135,9 @@ def _check_member(name: str, checked: Checked) -> None:
             checked.problems.append(Problem(name, None, f"unknown property.{near}"))
         case Needless(reason):
             checked.rows.append(ResolvedProperty(name, HIDDEN, source, f"needless: {reason}"))
-        case Honoured() | NotYet():
+        case Honoured():
+            return  # the rule about the family says who reads it
+        case NotYet():
             raise AssertionError(f"{name}: a family has no values of its own")
         case _:
             assert_never(found.status)

@@ -14,6 +14,11 @@ from kafka_s3.joda.zones import zone
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,250}")
 _MINUTE_MS = 60_000
+# What S3 and STS allow.
+_TAG = re.compile(r"[\w +\-=.:/@]*")
+_ROLE = re.compile(r"arn:[a-z0-9-]+:iam::[0-9]+:role/[\x21-\x7e]+")
+_SESSION = re.compile(r"[A-Za-z0-9_+=,.@-]{2,64}")
+_EXTERNAL = re.compile(r"[A-Za-z0-9_+=,.@:/-]{2,1224}")
 
 
 def not_blank(text: str) -> str | None:
@@ -106,6 +111,30 @@ def customer_key(text: str) -> str | None:
     except (binascii.Error, ValueError):
         key = b""
     return None if len(key) == 32 else "must be the base64 of 32 bytes"
+
+
+def tag(text: str) -> str | None:
+    """One tag as `key:value`; the value may hold colons, and be blank."""
+    key, colon, value = (part.strip() for part in text.partition(":"))
+    if not colon or not 0 < len(key) <= 128 or len(value) > 256:
+        return "must be tags as key:value, with keys of 1 to 128 and values of 0 to 256 characters"
+    if not _TAG.fullmatch(key) or not _TAG.fullmatch(value):
+        return "holds what no S3 tag can: it has letters, digits, spaces and + - = . _ : / @"
+    return None
+
+
+def role_arn(text: str) -> str | None:
+    return (
+        None if not text or _ROLE.fullmatch(text) else "must be a role's ARN like arn:aws:iam::123456789012:role/name"
+    )
+
+
+def role_session_name(text: str) -> str | None:
+    return None if not text or _SESSION.fullmatch(text) else "must be 2 to 64 of A-Z, a-z, 0-9 and _ + = , . @ -"
+
+
+def role_external_id(text: str) -> str | None:
+    return None if not text or _EXTERNAL.fullmatch(text) else "must be 2 to 1224 of A-Z, a-z, 0-9 and _ + = , . @ : / -"
 
 
 def url(text: str) -> str | None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from kafka_s3.settings import checks
 from kafka_s3.settings.model import Converter
-from kafka_s3.settings.properties import REQUIRED, Choice, Family, Kind, Needless, NotYet, Property, Refused
+from kafka_s3.settings.properties import HONOURED, REQUIRED, Choice, Family, Kind, Needless, NotYet, Property, Refused
 
 _CONNECT: Final = "org.apache.kafka.connect"
 JSON_CONVERTER: Final = Converter.JSON.value
@@ -136,7 +136,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("admin.override.", Needless("nothing is created")),
     Family("hive.", Needless("the S3 sink has no Hive integration either")),
     Family("confluent.", Needless("no Confluent licence or monitoring is involved")),
-    Family("s3.credentials.provider.", Needless("only AwsAssumeRoleCredentialsProvider reads it")),
+    Family("s3.credentials.provider.", HONOURED),  # a class of the user's own reads it
 )
 
 OVERRIDE: Final = "consumer.override."

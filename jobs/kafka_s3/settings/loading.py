@@ -10,7 +10,7 @@ from typing import Final
 
 from kafka_s3 import custom
 from kafka_s3.errors import ConfigurationError, Problem
-from kafka_s3.settings import connect
+from kafka_s3.settings import connect, credential_names
 from kafka_s3.settings.build import build_schedule, build_settings, settle
 from kafka_s3.settings.check import Checked, check, report_rows
 from kafka_s3.settings.client import Client, translate
@@ -27,6 +27,7 @@ OWN_METHODS: Final = {
     "format.class": ("begin", "encode", "end"),
     "partitioner.class": ("encode",),
     "timestamp.extractor": ("extract",),
+    credential_names.CLASS: ("credentials",),
 }
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from kafka_s3.naming import KeyLayout
 
 OPEN_OBJECTS_MAX: Final = 300  # where partitioner.max.open.files is not set: each holds a compressor of 0.3 MiB
+BUILT_IN_TAGS: Final = ("startOffset", "endOffset", "recordCount")  # s3.object.tagging, as the sink writes them
 MIN_PART_SIZE: Final = 5 * 1024 * 1024  # S3's own minimum for every part but the last
 
 
@@ -158,9 +159,66 @@ class RetrySettings:
     backoff_ms: int  # s3.retry.backoff.ms
 
 
+class Chain(enum.Enum):
+    """`s3.credentials.provider.class`: the machine's own credentials, wherever they are found or from one place."""
+
+    DEFAULT = "the AWS default chain (environment, profile, role)"
+    ENVIRONMENT = "the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)"
+    PROFILE = "the profile (AWS_PROFILE, ~/.aws/config and credentials)"
+    CONTAINER = "the container (ECS task role, EKS pod identity)"
+    INSTANCE = "the EC2 instance's profile"
+    CONTAINER_OR_INSTANCE = "the container or the EC2 instance's profile"
+    WEB_IDENTITY = "the web identity (AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN)"
+
+
+@dataclass(frozen=True, slots=True)
+class Anonymous:
+    """Requests are not signed."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssumeRole:
+    """A role that the configured keys, or else the default chain, may assume; asked for anew before it expires."""
+
+    arn: str
+    session_name: str
+    external_id: str | None = field(default=None, repr=False)
+    region: str | None = None  # of STS; unless set, the bucket's
+
+
+@dataclass(frozen=True, slots=True)
+class OwnProvider:
+    """A class of the user's own, as `module:Class`, and what it is made with: a `ports.CredentialsProvider`."""
+
+    path: str
+    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    def secrets(self) -> Iterator[str]:
+        """Any option may be one; what is too short to be is left readable."""
+        yield from (value for _, value in self.options if len(value) > 3)
+
+
+Credentials = Chain | Anonymous | AssumeRole | OwnProvider
+
+
+@dataclass(frozen=True, slots=True)
+class Tagging:
+    """`s3.object.tagging`: offsets and count as tags of every data object; `extra` wins over them.
+
+    `required`: an object that cannot be tagged fails its range (`s3.object.behavior.on.tagging.error=fail`).
+    """
+
+    extra: tuple[tuple[str, str], ...] = ()
+    required: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class S3Settings:
-    """How to reach the bucket. Secrets print as [hidden]."""
+    """How to reach the bucket. Secrets print as [hidden].
+
+    `access_key_id`, `secret_access_key`: used before `credentials`, except by a role and by a class of the user's
+    own, which are given them.
+    """
 
     bucket: str
     region: str
@@ -173,6 +231,10 @@ class S3Settings:
     proxy_url: str | None = field(default=None, repr=False)
     expect_continue: bool = True
     retry: RetrySettings = RetrySettings(3, 200)
+    credentials: Credentials = Chain.DEFAULT
+    accelerate: bool = False  # s3.wan.mode
+    send_digest: bool = False  # s3.send.digest: Content-MD5 with every body
+    tagging: Tagging | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,11 +70,15 @@ HONOURED: Final = Honoured()
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One allowed value; a class may also be called by its last name part or by the `others` (older packages)."""
+    """One allowed value; a class may also be called by its last name part or by the `others` (older packages).
+
+    `refused`: it is known and never accepted, with the reason and the way out.
+    """
 
     name: str
     others: tuple[str, ...] = ()
     not_yet: bool = False
+    refused: str = ""
 
     @property
     def short(self) -> str:
@@ -186,19 +190,21 @@ def _parse_choice(prop: Property, text: str) -> Value | Wrong:
         if prop.kind is Kind.CLASS:
             names += [name.rpartition(".")[2] for name in names]
         if any(same(name) for name in names):
+            if choice.refused:
+                return Wrong(choice.refused, choice.name)
             if choice.not_yet:
                 return Wrong(f"{choice.short} is not supported yet; supported: {_listed(prop)}", choice.name)
             return choice.name
     if prop.own and custom.is_path(text):
         return text
     if prop.kind is Kind.CLASS or prop.own:
-        known = ", ".join(choice.name for choice in prop.choices)
-        return Wrong(f"unknown class; known: {known}{', or one of your own as module:Class' if prop.own else ''}")
+        known = ", ".join(choice.name for choice in prop.choices if not choice.refused)
+        return Wrong(f"unknown class; known: {known}{', or a class of your own as module:Class' if prop.own else ''}")
     return Wrong(f"Value must be one of: [{', '.join(choice.name for choice in prop.choices)}]")
 
 
 def _listed(prop: Property) -> str:
-    return ", ".join(choice.short for choice in prop.choices if not choice.not_yet)
+    return ", ".join(choice.short for choice in prop.choices if not choice.not_yet and not choice.refused)
 
 
 def _checked(prop: Property, value: Value, texts: Iterable[str]) -> Value | Wrong:

@@ -8,7 +8,9 @@ from kafka_s3.joda.zones import zone
 from kafka_s3.settings import connect, s3_sink, storage
 from kafka_s3.settings.build import time_buckets
 from kafka_s3.settings.check import Checked
+from kafka_s3.settings.credentials import apply_credential_rules
 from kafka_s3.settings.model import Converter
+from kafka_s3.settings.s3_side import apply_s3_rules
 
 
 def apply_rules(checked: Checked) -> None:
@@ -23,6 +25,8 @@ def apply_rules(checked: Checked) -> None:
     _proxy(checked)
     _time(checked)
     _fields(checked)
+    apply_s3_rules(checked)
+    apply_credential_rules(checked)
 
 
 def _topics(checked: Checked) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_s3.settings import checks, storage
+from kafka_s3.settings import checks, credential_names, storage
 from kafka_s3.settings.model import MIN_PART_SIZE
-from kafka_s3.settings.properties import REQUIRED, Choice, Kind, Needless, NotYet, Property, Refused
+from kafka_s3.settings.properties import REQUIRED, Choice, Kind, Needless, NotYet, Only, Property, Refused
 
 _S3: Final = "io.confluent.connect.s3"
 
@@ -18,26 +18,8 @@ AVRO: Final = f"{_S3}.format.avro.AvroFormat"
 PARQUET: Final = f"{_S3}.format.parquet.ParquetFormat"
 JSON: Final = f"{_S3}.format.json.JsonFormat"
 BYTE_ARRAY: Final = f"{_S3}.format.bytearray.ByteArrayFormat"
-DEFAULT_CREDENTIALS: Final = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
 
 _FORMATS = (Choice(JSON), Choice(BYTE_ARRAY), Choice(AVRO, not_yet=True), Choice(PARQUET, not_yet=True))
-_AWS1, _AWS2 = "com.amazonaws.auth", "software.amazon.awssdk.auth.credentials"
-_CREDENTIALS = (
-    Choice(
-        DEFAULT_CREDENTIALS,
-        (f"{_AWS1}.DefaultAWSCredentialsProviderChain", "com.amazon.auth.DefaultAWSCredentialsProviderChain"),
-    ),
-    Choice(f"{_S3}.auth.AwsAssumeRoleCredentialsProvider", not_yet=True),
-    Choice(
-        f"{_AWS2}.EnvironmentVariableCredentialsProvider", (f"{_AWS1}.EnvironmentVariableCredentialsProvider",), True
-    ),
-    Choice(f"{_AWS2}.SystemPropertyCredentialsProvider", (f"{_AWS1}.SystemPropertiesCredentialsProvider",), True),
-    Choice(f"{_AWS2}.ProfileCredentialsProvider", (f"{_AWS1}.profile.ProfileCredentialsProvider",), True),
-    Choice(f"{_AWS2}.ContainerCredentialsProvider", (f"{_AWS1}.ContainerCredentialsProvider",), True),
-    Choice(f"{_AWS2}.InstanceProfileCredentialsProvider", (f"{_AWS1}.InstanceProfileCredentialsProvider",), True),
-    Choice(f"{_AWS2}.WebIdentityTokenFileCredentialsProvider", (f"{_AWS1}.WebIdentityTokenCredentialsProvider",), True),
-    Choice(f"{_AWS2}.AnonymousCredentialsProvider", not_yet=True),
-)
 
 
 def _choices(*names: str) -> tuple[Choice, ...]:
@@ -47,7 +29,7 @@ def _choices(*names: str) -> tuple[Choice, ...]:
 _AVRO_DATA = Needless("only AvroFormat and ParquetFormat read it")
 _CLOCK = Needless("no consumer waits inside Connect here: a run is bounded by its plan, a retry by s3.part.retries")
 _COMPANIONS = NotYet("keys and headers are not written beside the values yet")
-_TAGS = NotYet("objects are not tagged yet; the log holds their offsets and counts")
+_TAGS = Only("s3.object.tagging", (True,), "only s3.object.tagging=true reads it")
 
 _PROPERTIES: tuple[Property, ...] = (
     Property("format.class", Kind.CLASS, REQUIRED, "What an object holds.", choices=_FORMATS, shapes=True, own=True),
@@ -105,16 +87,28 @@ _PROPERTIES: tuple[Property, ...] = (
         choices=_choices("none", "gzip", "snappy", "lz4", "brotli", "lz4_raw", "zstd", "lzo"),
     ),
     Property("s3.bucket.name", Kind.STRING, REQUIRED, "The bucket.", check=checks.not_blank),
-    Property("s3.object.tagging", Kind.BOOLEAN, False, "Tag objects with offsets and counts.", _TAGS),
-    Property("s3.object.tagging.key.value.pairs", Kind.LIST, (), "More tags, as key:value.", _TAGS),
+    Property(
+        "s3.object.tagging",
+        Kind.BOOLEAN,
+        False,
+        "Tag data objects with startOffset, endOffset and recordCount.",
+    ),
+    Property(
+        "s3.object.tagging.key.value.pairs",
+        Kind.LIST,
+        (),
+        "More tags, as key:value; of equal keys these win.",
+        check=checks.tag,
+        only=_TAGS,
+    ),
     Property(
         "s3.object.behavior.on.tagging.error",
         Kind.STRING,
         "ignore",
-        "What a failed tagging does.",
-        Needless("objects are not tagged"),
+        "What a refused tagging does: the object stays without tags, or its range fails.",
         choices=_choices("ignore", "fail"),
         ignore_case=True,
+        only=_TAGS,
     ),
     Property("s3.region", Kind.STRING, "us-west-2", "Region of the bucket.", check=checks.not_blank),
     Property(
@@ -129,9 +123,10 @@ _PROPERTIES: tuple[Property, ...] = (
     Property(
         "s3.credentials.provider.class",
         Kind.CLASS,
-        DEFAULT_CREDENTIALS,
-        "Where credentials come from when no keys are configured: boto3's default chain.",
-        choices=_CREDENTIALS,
+        credential_names.DEFAULT,
+        "Where credentials come from when no keys are configured; a role is assumed with the keys.",
+        choices=credential_names.CHOICES,
+        own=True,
     ),
     Property("aws.access.key.id", Kind.STRING, "", "Access key; goes with aws.secret.access.key."),
     Property("aws.secret.access.key", Kind.PASSWORD, None, "Secret key; goes with aws.access.key.id."),
@@ -165,7 +160,7 @@ _PROPERTIES: tuple[Property, ...] = (
             "bucket-owner-full-control",
         ),
     ),
-    Property("s3.wan.mode", Kind.BOOLEAN, False, "S3's accelerate endpoint.", NotYet("it is not built")),
+    Property("s3.wan.mode", Kind.BOOLEAN, False, "Reach the bucket through S3's accelerate endpoint."),
     Property(
         "s3.compression.type",
         Kind.STRING,
@@ -257,8 +252,7 @@ _PROPERTIES: tuple[Property, ...] = (
         "s3.send.digest",
         Kind.BOOLEAN,
         False,
-        "Send an MD5 with every part.",
-        Needless("every upload carries a checksum of its own, and the log holds each object's SHA-256"),
+        "Send the MD5 of every body, which S3 compares.",
     ),
     Property(
         "enable.conditional.writes",

@@ -1,0 +1,73 @@
+"""How requests are sent: endpoint, signature, proxy, bodies.
+
+The SDK's own retries are off: `retries.py` has them all. Its default checksums are off, too, because many stores
+refuse them; the log holds the SHA-256 of every object. HTTPS trusts the CAs in AWS_CA_BUNDLE, else botocore's own.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore import UNSIGNED
+from botocore.config import Config
+
+from kafka_s3.s3.credentials import session_for
+from kafka_s3.settings.model import Anonymous, AssumeRole, OwnProvider, S3Settings
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+CONNECT_TIMEOUT_S: Final = 10
+READ_TIMEOUT_S: Final = 60
+# A smaller body is sent sooner than "100 Continue" is waited for.
+EXPECT_BYTES_MIN: Final = 1024 * 1024
+
+_session_lock = threading.Lock()
+
+
+def make_client(settings: S3Settings) -> S3Client:
+    """The client of a bucket. Raises botocore's errors, and ValueError for an endpoint that is no URL."""
+    proxies = {"http": settings.proxy_url, "https": settings.proxy_url} if settings.proxy_url else None
+    # Where TLS guards the body the signature leaves it out: hashing it once more would cost 2.5 ms per MiB.
+    plain = settings.endpoint_url is not None and settings.endpoint_url.startswith("http:")
+    given = not isinstance(settings.credentials, AssumeRole | OwnProvider)  # they get the keys themselves
+    unsigned = isinstance(settings.credentials, Anonymous) and settings.access_key_id is None
+    config = Config(
+        connect_timeout=CONNECT_TIMEOUT_S,
+        read_timeout=READ_TIMEOUT_S,
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        s3={
+            "addressing_style": "path" if settings.path_style else "virtual",
+            "payload_signing_enabled": plain,
+            "use_accelerate_endpoint": settings.accelerate,
+        },
+        signature_version=UNSIGNED if unsigned else None,
+        proxies=proxies,
+    )
+    with _session_lock:  # boto3's clients may be shared between threads, its sessions may not
+        return session_for(settings).client(
+            "s3",
+            region_name=settings.region,
+            endpoint_url=settings.endpoint_url,
+            aws_access_key_id=settings.access_key_id if given else None,
+            aws_secret_access_key=settings.secret_access_key if given else None,
+            aws_session_token=settings.session_token if given else None,
+            config=config,
+        )
+
+
+def plain_body(expect_continue: bool, params: dict[str, Any], **_: Any) -> None:
+    """Send a body in one piece, and let the store refuse a large one first (`s3.http.send.expect.continue`).
+
+    boto3 makes a file of every body, sends it in pieces of 16 KiB and always waits for "100 Continue".
+    """
+    body = params.get("body")
+    if isinstance(body, io.BytesIO):
+        params["body"] = body.getvalue()
+        params["headers"].pop("Expect", None)
+        if expect_continue and len(params["body"]) >= EXPECT_BYTES_MIN:
+            params["headers"]["Expect"] = "100-continue"
