@@ -163,4 +163,4 @@ def test_it_is_refused_by_name_and_for_nothing_else(tmp_path: Path, example: Exa
 
 def test_every_example_has_a_name_of_its_own() -> None:
     names = [each.name for each in (*EXAMPLES, guide.SECRET_KEYS)]
-    assert len(names) == len(set(names)) == 43
+    assert len(names) == len(set(names)) == 44
