@@ -1,7 +1,10 @@
 """`kafka-s3 validate`."""
 
 import json
+import re
 from pathlib import Path
+
+import pytest
 
 from tests.cli.command import PLAIN, call, call_process, write_properties
 
@@ -148,3 +151,99 @@ def test_a_wrong_call_is_status_2(tmp_path: Path) -> None:
     assert call("run", config, "--until-now", "--interval", "2026-01-01", "2026-01-02").exit_code == 2
     assert call("run", config, "--interval", "2026-01-02", "2026-01-01").exit_code == 2
     assert call("plan", config, "--interval", "yesterday", "2026-01-01").exit_code == 2
+
+
+_TIME_BASED = {
+    "partitioner.class": "io.confluent.connect.storage.partitioner.TimeBasedPartitioner",
+    "path.format": "'year'=YYYY/'month'=MM",
+    "partition.duration.ms": "86400000",
+    "locale": "fr-FR",
+    "timezone": "Europe/Paris",
+    "timestamp.extractor": "Record",
+}
+
+
+def _table(text: str) -> dict[str, list[str]]:
+    """The rows of a printed table by their first cell; two blanks or more part the cells."""
+    rows = [re.split(r" {2,}", line.strip()) for line in text.splitlines() if line.strip()]
+    return {first: rest for first, *rest in rows}
+
+
+def test_a_time_based_file_shows_what_is_in_effect_and_what_is_needless(tmp_path: Path) -> None:
+    """Values, sources and meanings; what only another partitioner or the sink itself reads is listed with why."""
+    needless = {"partition.field.name": "f", "timestamp.field": "at", "rotate.file.on.partition.change": "false"}
+    config = write_properties(tmp_path / "orders.properties", {**PLAIN, **_TIME_BASED, **needless})
+    write_properties(tmp_path / "worker.properties", {"bootstrap.servers": "b:9092", "offset.storage.topic": "o"})
+    result = call("validate", config)
+    assert result.exit_code == 0, result.output
+    effective, _, others = result.stdout.partition("Accepted, and needless here")
+    rows = _table(effective)
+    assert rows["path.format"] == ["'year'=YYYY/'month'=MM", "connector file", "Joda-Time pattern of the path."]
+    assert rows["partition.duration.ms"][:2] == ["86400000", "connector file"]
+    assert rows["timezone"] == ["Europe/Paris", "connector file", "Zone of the schedule and of paths."]
+    assert rows["locale"][:2] == ["fr-FR", "connector file"]
+    assert rows["timestamp.extractor"][:2] == ["Record", "connector file"]
+    assert rows["rotate.interval.ms"][:2] == ["-1", "default"]
+    assert rows["rotate.schedule.interval.ms"][:2] == ["3600000", "default"]
+    assert _table(others)["partition.field.name"] == ["connector file", "only FieldPartitioner reads it"]
+    assert _table(others)["timestamp.field"] == ["connector file", "only timestamp.extractor=RecordField reads it"]
+    assert _table(others)["offset.storage.topic"] == ["worker file", "a Connect worker's own"]
+    assert "rotate.file.on.partition.change" in _table(others)
+    assert rows.keys().isdisjoint({"partition.field.name", "timestamp.field", "rotate.file.on.partition.change"})
+
+
+def test_five_mistakes_are_five_lines(tmp_path: Path) -> None:
+    """None hides another: zone, language, pattern, duration and extractor are wrong at the same time."""
+    wrong = {
+        "path.format": "year=YYYY",
+        "partition.duration.ms": "1h",
+        "locale": "klingon",
+        "timezone": "Europe/Pariss",
+        "timestamp.extractor": "Recordfield",
+    }
+    config = write_properties(tmp_path / "orders.properties", {**PLAIN, **_TIME_BASED, **wrong})
+    result = call("validate", config)
+    assert (result.exit_code, result.stdout) == (1, "")
+    first, *lines = result.stderr.splitlines()
+    assert first.endswith("orders.properties has 5 problems:")
+    assert [line.strip().partition(":")[0] for line in lines] == [
+        "locale=klingon",
+        "partition.duration.ms=1h",
+        "path.format=year=YYYY",
+        "timestamp.extractor=Recordfield",
+        "timezone=Europe/Pariss",
+    ]
+    for line, said in zip(
+        lines,
+        (
+            "use a language tag like en, fr-FR or pt-BR",
+            "Not a number of type LONG",
+            "Illegal pattern component: r. Letters that are meant as text stand in single quotes",
+            "or a class of your own as module:Class. Did you mean RecordField?",
+            "use one like UTC, Europe/Berlin or +02:00",
+        ),
+        strict=True,
+    ):
+        assert said in line
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "orders.json is not JSON: Expecting value at line 1, column 1."),
+        ("{}", "orders.json holds no property."),
+        ("[1]", "orders.json is not a JSON object."),
+        ('{"topics": "a",\n}', "at line 2, column 1."),
+        ('{"config": {"config": {"topics": "a"}}}', "config: must be a text, a number or true or false"),
+        ('{"config": {}, "topics": "a"}', 'topics: stands beside "config": move it inside'),
+        ('{"config": {"transforms": {"a": 1}}}', "transforms: must be a text, a number or true or false"),
+        ('{"": "archive"}', '"": a property without a name'),
+    ],
+)
+def test_json_that_is_no_configuration_is_said(tmp_path: Path, text: str, said: str) -> None:
+    """What is wrong with the file itself, with the place or the property; no traceback."""
+    config = tmp_path / "orders.json"
+    config.write_text(text)
+    result = call("validate", config)
+    assert result.exit_code == 1
+    assert said in result.stderr

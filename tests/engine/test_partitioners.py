@@ -278,6 +278,16 @@ class ByLength:
         return [None if value is None else f"flush={self.flush_size}/bytes={len(value)}" for value in batch.values()]
 
 
+class Climbing:
+    """A partitioner that takes its paths from the values as they are."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        pass
+
+    def encode(self, batch: RecordBatch) -> list[str | None]:
+        return [None if value is None else value.decode() for value in batch.values()]
+
+
 class KeyTime:
     """An extractor as a user writes it."""
 
@@ -309,6 +319,13 @@ def test_a_partitioner_of_the_users_own() -> None:
     paths = paths_of(Own(f"{HERE}ByLength"), batch_of(b"1", None, b"333"))
     assert [path for path in paths.each if path] == ["flush=3/bytes=1", "flush=3/bytes=3"]
     assert list(paths.bad) == [1]
+
+
+def test_a_path_that_climbs_is_a_bad_records() -> None:
+    """A part `.` or `..` would lead out of the topic's folder, on stores that have folders; `...` is a name."""
+    paths = paths_of(Own(f"{HERE}Climbing"), batch_of(b"..", b"a/../../b", b"a/.", b"...", b"a..b"))
+    assert list(paths.bad) == [0, 1, 2]
+    assert paths.bad[1] == "its path 'a/../../b' has a part '.' or '..', which would lead out of its folder"
 
 
 def test_an_extractor_of_the_users_own() -> None:

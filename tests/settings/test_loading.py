@@ -141,6 +141,17 @@ def test_a_proxys_user_and_password_override_those_of_its_url(load_with: Load) -
             "s3.compression.type",
             "gzip not valid for data format class: ( io.confluent.connect.s3.format.avro.AvroFormat ).",
         ),
+        *(
+            (
+                {"s3.compression.type": "gzip", f"store.kafka.{kind}": "true", **more},
+                f"{kind}.format.class",
+                f"gzip not valid for {kind} format class: ( io.confluent.connect.s3.format.{found} ).",
+            )
+            for kind, more, found in (
+                ("keys", {}, "avro.AvroFormat"),
+                ("headers", {"headers.format.class": "ParquetFormat"}, "parquet.ParquetFormat"),
+            )
+        ),
         ({"behavior.on.null.values": "write"}, "behavior.on.null.values", "store.kafka.keys=true"),
         (
             {"partitioner.class": "FieldPartitioner"},
@@ -171,6 +182,8 @@ def test_a_proxys_user_and_password_override_those_of_its_url(load_with: Load) -
         ({"transforms.a.type": "X"}, "transforms.a.type", "inside Connect"),
         ({"partition.field.format.path": "false"}, "partition.field.format.path", "always name=value"),
         ({"flush.sise": "3"}, "flush.sise", "Did you mean flush.size?"),
+        ({"rotate.scheduled.interval.ms": "1"}, "rotate.scheduled.interval.ms", "mean rotate.schedule.interval.ms?"),
+        ({"": "archive"}, '""', "a property without a name"),
         ({"export.log.dri": "3"}, "export.log.dri", "Did you mean export.log.dir?"),
         ({"wholly.unknown": "3"}, "wholly.unknown", "unknown property."),
         ({"bootstrap.servers": "a:1"}, "bootstrap.servers", "write consumer.override.bootstrap.servers"),
@@ -193,6 +206,7 @@ def test_what_is_wrong_is_a_problem_of_its_property(
         {"hive.integration": "true", "confluent.license": "x", "shutdown.timeout.ms": "1", "hive.home": ""},
         {"schema.generator.class": "io.confluent.connect.storage.hive.schema.DefaultSchemaGenerator"},
         {"key.converter": "io.confluent.connect.avro.AvroConverter", "key.converter.schema.registry.url": "u"},
+        {"value.converter.schema.registry.url": "u", "value.converter.basic.auth.credentials.source": "URL"},
         {"producer.override.x": "1", "admin.override.x": "1", "errors.retry.timeout": "-1"},
         {"rotate.interval.ms": "600000", "path.format": "YYYY", "locale": "en", "parquet.codec": "gzip"},
         {"consumer.override.max.poll.records": "1", "consumer.override.group.id": "x"},

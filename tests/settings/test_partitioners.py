@@ -112,6 +112,24 @@ def test_rotation_and_limits(load_with: Load) -> None:
             {**TIME_BASED, "timestamp.extractor": "com.example.Own"},
             {"timestamp.extractor": "unknown class; known: Wallclock, Record, RecordField"},
         ),
+        ({**TIME_BASED, "path.format": "'..'/YYYY"}, {"path.format": "no part of a path may be '.' or '..'"}),
+        ({**TIME_BASED, "path.format": "YYYY/./"}, {"path.format": "no part of a path may be '.' or '..'"}),
+        (
+            {**TIME_BASED, "path.format": "b", "timezone": "Mars/X", "locale": "xx"},
+            {"path.format": "component: b", "timezone": "not recognised", "locale": "not known"},
+        ),
+        (
+            {"partitioner.class": f"{STORAGE}.TimeBasedPartitioner"},
+            {
+                "path.format": "Path format cannot be empty. Give one: 'year'=YYYY/'month'=MM/'day'=dd, say",
+                "partition.duration.ms": "One hour is 3600000, a day 86400000.",
+                "locale": "Locale cannot be empty. Time-based paths need it: locale=en, say",
+                "timezone": "Timezone cannot be empty. Time-based paths need it: timezone=UTC, say",
+            },
+        ),
+        ({"partitioner.class": "FieldPartitoner"}, {"partitioner.class": ". Did you mean FieldPartitioner?"}),
+        ({"partitioner.class": " "}, {"partitioner.class": "must not be blank; known: "}),
+        ({"partition.field.name": "a,,b"}, {"partition.field.name": "holds a blank field name"}),
         ({**BY_FIELD, "partition.field.name": None}, {"partition.field.name": "cannot be null or empty"}),
         ({**BY_FIELD, "partition.field.name": "a..b"}, {"partition.field.name": "holds a blank field name"}),
         (

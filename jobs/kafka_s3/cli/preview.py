@@ -59,14 +59,17 @@ def command(
     """
     settings = load_configuration(config, worker, offline=True).settings
     given = _read(settings, records)
+    if not given:
+        click.echo(f"{records} holds no record.", err=True)
     keep = _Folder(out).write if out is not None else None
     result = preview(settings, given, keep, at_ms=now_ms() if at is None else at)
     _print(result)
     if result.stopped:
         first, more = result.stopped[0], len(result.stopped) - 1
         others = f" So do {count(more, 'other partition')}." if more else ""
+        said = str(first).removesuffix(".")
         click.echo(
-            f"A bad record at {first}; its partition ends in front of it (errors.tolerance=none).{others}", err=True
+            f"A bad record at {said}; its partition ends in front of it (errors.tolerance=none).{others}", err=True
         )
         raise click.exceptions.Exit(1)
 

@@ -101,6 +101,8 @@ class FittingKeys:
             generation=_LONGEST_GENERATION,
             collision=_LONGEST_COLLISION,
         )
+        if {".", ".."}.intersection(path.split(self.layout.directory_delim)):
+            return f"its path {path[:60]!r} has a part '.' or '..', which would lead out of its folder"
         size = len(format_data_key(self.layout, name).encode())
         if size <= KEY_BYTES_MAX:
             return None

@@ -38,6 +38,8 @@ def find(name: str) -> Property | Family | None:
 
 def unknown(name: str) -> str:
     """The sentence about a name that is none, with what was probably meant."""
+    if not name:
+        return "a property without a name: its name was lost, or the line begins with '=' or ':'"
     bare = name.removeprefix("consumer.")
     if bare in client_names.JAVA:
         return f"is the Kafka client's: write {connect.OVERRIDE}{bare}, or put it into the worker file"
@@ -46,6 +48,7 @@ def unknown(name: str) -> str:
 
 def near_member(name: str) -> str:
     """The near match of a value converter's misspelt option: Connect would leave it out without a word."""
-    if not name.startswith("value.converter."):
+    family = find(name)
+    if not isinstance(family, Family) or family.prefix != "value.converter.":
         return ""
     return near_match(name, [known for known in PROPERTIES if known.startswith("value.converter.")])

@@ -124,7 +124,7 @@ def _check_member(name: str, checked: Checked) -> None:
     found = catalogue.find(name)
     if not isinstance(found, Family):
         # Never with the value: it may be a misspelt password.
-        checked.problems.append(Problem(name, None, catalogue.unknown(name)))
+        checked.problems.append(Problem(name or '""', None, catalogue.unknown(name)))
         return
     near = catalogue.near_member(name)
     source = checked.given[name].source.value

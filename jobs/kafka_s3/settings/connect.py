@@ -24,6 +24,7 @@ _CONVERTERS = (
 _RUNTIME = Needless("Airflow and Spark run the export, not a Connect worker")
 _NO_DEAD_LETTERS = Needless("only errors.deadletterqueue.topic.name makes it mean something")
 _NO_KEYS = Needless("record keys are not exported")
+_NO_REGISTRY = Needless("only converters over a schema registry read it")
 _TRANSFORMS = Refused(
     "transforms are Java code that runs inside Connect",
     "transform the records before they reach the topic, or the objects after the export",
@@ -132,6 +133,8 @@ FAMILIES: tuple[Family, ...] = (
     Family("key.converter.", _NO_KEYS),
     Family("header.converter.", Needless("headers are not exported")),
     Family("value.converter.", Needless("the value converter does not read it")),
+    Family("value.converter.basic.auth.", _NO_REGISTRY),
+    Family("value.converter.schema.registry.", _NO_REGISTRY),
     Family("producer.override.", Needless("nothing is produced")),
     Family("admin.override.", Needless("nothing is created")),
     Family("hive.", Needless("the S3 sink has no Hive integration either")),

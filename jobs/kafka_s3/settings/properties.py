@@ -199,7 +199,10 @@ def _parse_choice(prop: Property, text: str) -> Value | Wrong:
         return text
     if prop.kind is Kind.CLASS or prop.own:
         known = ", ".join(choice.name for choice in prop.choices if not choice.refused)
-        return Wrong(f"unknown class; known: {known}{', or a class of your own as module:Class' if prop.own else ''}")
+        own = ", or a class of your own as module:Class" if prop.own else ""
+        near = near_match(text, [name for choice in prop.choices for name in (choice.short, choice.name)])
+        what = "unknown class" if text else "must not be blank"
+        return Wrong(f"{what}; known: {known}{own}{near and f'.{near}'}")
     return Wrong(f"Value must be one of: [{', '.join(choice.name for choice in prop.choices)}]")
 
 

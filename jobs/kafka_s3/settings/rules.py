@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kafka_s3.joda import JodaError
 from kafka_s3.joda.patterns import compile_pattern
 from kafka_s3.joda.zones import zone
@@ -11,6 +13,12 @@ from kafka_s3.settings.check import Checked
 from kafka_s3.settings.credentials import apply_credential_rules
 from kafka_s3.settings.model import Converter
 from kafka_s3.settings.s3_side import apply_s3_rules
+
+_EXAMPLES: Final = {
+    "locale": "locale=en, say",
+    "timezone": "timezone=UTC, say",
+    "path.format": "'year'=YYYY/'month'=MM/'day'=dd, say",
+}
 
 
 def apply_rules(checked: Checked) -> None:
@@ -67,11 +75,7 @@ def _converter(checked: Checked) -> None:
 
 def _sink_rules(checked: Checked) -> None:
     """What the sink checks itself, in its words."""
-    format_class = checked.recognised["format.class"]
-    if checked.recognised["s3.compression.type"] == "gzip" and format_class in (s3_sink.AVRO, s3_sink.PARQUET):
-        checked.complain(
-            "s3.compression.type", f"Compression Type gzip not valid for data format class: ( {format_class} )."
-        )
+    _gzip(checked)
     if checked.recognised["behavior.on.null.values"] == "write" and not checked.recognised["store.kafka.keys"]:
         checked.complain("behavior.on.null.values", "write needs store.kafka.keys=true")
     wan = checked.recognised["s3.wan.mode"] is True
@@ -82,6 +86,19 @@ def _sink_rules(checked: Checked) -> None:
         checked.complain(
             "partition.field.name", "Partition field name cannot be null or empty when using FieldPartitioner."
         )
+
+
+def _gzip(checked: Checked) -> None:
+    """Formats that compress by themselves exclude gzip, those of keys and headers where they are stored."""
+    if checked.recognised["s3.compression.type"] != "gzip":
+        return
+    classes = {"s3.compression.type": ("data", checked.recognised["format.class"])}
+    for kind in ("keys", "headers"):
+        if checked.recognised[f"store.kafka.{kind}"] is True:
+            classes[f"{kind}.format.class"] = (kind, checked.recognised[f"{kind}.format.class"])
+    for name, (kind, found) in classes.items():
+        if found in (s3_sink.AVRO, s3_sink.PARQUET):
+            checked.complain(name, f"Compression Type gzip not valid for {kind} format class: ( {found} ).")
 
 
 def _schedule(checked: Checked) -> None:
@@ -122,19 +139,32 @@ def _time(checked: Checked) -> None:
         return
     for name in ("locale", "timezone"):
         if checked.sure(name) and not checked.text(name).strip():
-            checked.complain(name, f"{name.capitalize()} cannot be empty.")
+            checked.complain(name, f"{name.capitalize()} cannot be empty. Time-based paths need it: {_EXAMPLES[name]}")
             checked.unsure.add(name)
     if checked.recognised["partitioner.class"] == storage.TIME_PARTITIONER:
         if checked.sure("path.format") and checked.text("path.format").strip() in ("", checked.text("directory.delim")):
-            checked.complain("path.format", "Path format cannot be empty.")
+            checked.complain("path.format", f"Path format cannot be empty. Give one: {_EXAMPLES['path.format']}")
             checked.unsure.add("path.format")
         if checked.sure("partition.duration.ms") and checked.number("partition.duration.ms") <= 0:
-            checked.complain("partition.duration.ms", "Partition duration needs to be a positive.")
-    if checked.sure("path.format", "directory.delim", "locale", "timezone"):
-        try:
-            compile_pattern(time_buckets(checked)[1], zone(checked.text("timezone")), checked.text("locale").strip())
-        except JodaError as error:
-            checked.complain("path.format", str(error))
+            checked.complain(
+                "partition.duration.ms",
+                "Partition duration needs to be a positive. One hour is 3600000, a day 86400000.",
+            )
+    if checked.sure("path.format", "directory.delim"):
+        _pattern(checked)
+
+
+def _pattern(checked: Checked) -> None:
+    """The pattern is tried, in another zone and language if those are wrong themselves."""
+    in_zone = zone(checked.text("timezone") if checked.sure("timezone") else "UTC")
+    locale = checked.text("locale").strip() if checked.sure("locale") else "en"
+    try:
+        path = compile_pattern(time_buckets(checked)[1], in_zone, locale)(0)
+    except JodaError as error:
+        checked.complain("path.format", str(error))
+        return
+    if {".", ".."}.intersection(path.split(checked.text("directory.delim"))):
+        checked.complain("path.format", "no part of a path may be '.' or '..': keys would lead out of their folder")
 
 
 def _fields(checked: Checked) -> None:
