@@ -20,12 +20,13 @@ from kafka_s3.cli.common import (
     print_table,
     printable,
 )
+from kafka_s3.errors import ConfigurationError
 from kafka_s3.export.adopt import Found, Progress, adopt, look
 from kafka_s3.export.adopt_decide import Basis, Choice, Decision
 from kafka_s3.export.adopt_objects import Tail
 from kafka_s3.export.adopt_positions import parse_positions
 from kafka_s3.planning import RunRequest
-from kafka_s3.settings import read_text
+from kafka_s3.ranges import TopicPartition
 from kafka_s3.wiring import make_exporter
 
 
@@ -68,7 +69,7 @@ def command(
 
     exporter = make_exporter(settings)
     basis = Basis.GROUP if from_group else Basis.OBJECTS if from_objects else Basis.AGREED
-    given = parse_positions(read_text(positions), str(positions)) if positions is not None else {}
+    given = {} if positions is None else _read_positions(positions)
     choice = Choice(from_group or f"connect-{settings.name}", basis, given)
     with _progress() as tell:
         found = look(exporter, KafkaSource(settings.kafka), choice, tell)
@@ -86,6 +87,14 @@ def command(
     else:
         click.echo("Nothing was written.", err=True)
     raise click.exceptions.Exit(0 if write or (json_ and found.is_settled) else 1)
+
+
+def _read_positions(path: Path) -> dict[TopicPartition, int]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"The positions in {path} cannot be read: {error}.") from None
+    return parse_positions(text, str(path))
 
 
 def _confirmed() -> bool:

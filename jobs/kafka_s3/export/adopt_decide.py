@@ -97,7 +97,7 @@ def decide(evidence: Evidence, choice: Choice) -> Decision:
     elif not evidence.objects.is_empty:
         decision = _by_objects(evidence, choice)
     else:
-        decision = _by_start(evidence)
+        decision = _by_start(evidence, choice)
     if evidence.committed not in (None, decision.position) and given is None:
         note = f"group {choice.group} has committed {evidence.committed}, which is not what was taken"
         decision = replace(decision, notes=(*decision.notes, note))
@@ -199,9 +199,7 @@ def _by_objects(evidence: Evidence, choice: Choice) -> Decision:
     if _asks_group(evidence, choice) and evidence.group_knows_others:
         what = f"Group {choice.group} has committed offsets of other partitions and none of this one, which has objects"
         disputes.append(Dispute(what, "Whose objects are they? If the connector's: --from-objects counts them."))
-    if evidence.strangers:
-        what = f"{_keys(evidence.strangers)} under the topic's prefix with names that this configuration does not make"
-        disputes.append(Dispute(what, f"If they hold records, counting would miss them. {way_out} Or move them away."))
+    disputes += _about_strangers(evidence)
     if isinstance(tail, Uncounted):
         return Decision(evidence, None, "objects", (*disputes, Dispute(_sentence(tail.reason), way_out)))
     if evidence.is_own and not tail.is_contiguous:
@@ -232,18 +230,28 @@ def _by_objects(evidence: Evidence, choice: Choice) -> Decision:
             assert_never(never)
 
 
-def _by_start(evidence: Evidence) -> Decision:
+def _about_strangers(evidence: Evidence) -> list[Dispute]:
+    """Names of another layout may hold records of any partition."""
+    if not evidence.strangers:
+        return []
+    what = f"{_keys(evidence.strangers)} under the topic's prefix with names that this configuration does not make"
+    next = f"If they hold records, these would be exported twice. {_SETTLE}, believe the group, or move them away."
+    return [Dispute(what, next)]
+
+
+def _by_start(evidence: Evidence, choice: Choice) -> Decision:
     """No object and no offset: as at the first sight of a topic."""
     offsets = evidence.offsets
+    strange = () if choice.basis is Basis.GROUP else tuple(_about_strangers(evidence))
     if not evidence.start_latest:
-        return Decision(evidence, offsets.log_start, "auto.offset.reset=earliest")
-    decision = Decision(evidence, offsets.last_stable, "auto.offset.reset=latest")
+        return Decision(evidence, offsets.log_start, "auto.offset.reset=earliest", strange)
+    decision = Decision(evidence, offsets.last_stable, "auto.offset.reset=latest", strange)
     waiting = offsets.last_stable - offsets.log_start
     if not waiting:
         return decision
     what = f"No object and no committed offset, and {waiting} offsets in Kafka that may wait for the sink's first file"
     dispute = Dispute(what, f"auto.offset.reset=latest would pass over them. {_SETTLE}.")
-    return replace(decision, disputes=(dispute,))
+    return replace(decision, disputes=(*strange, dispute))
 
 
 def _sentence(text: str) -> str:
