@@ -564,3 +564,22 @@ def test_a_new_topic_with_data_beside_a_log() -> None:
     world.store.overwrite("topics/added/partition=0/added+0+0000000000.json", body_of(1))
     with pytest.raises(LogMissing, match="Give the topic to a connector of its own"):
         world.run()
+
+
+def test_the_layouts_of_these_tests_are_the_sinks() -> None:
+    """The layout that the tests write is the documented one (s3-sink-behaviour §2.4's example)."""
+    made: dict[str, bytes] = {}
+    sink = Sink("t", 5, made.__setitem__, by_field(4))
+    sink.put(0, range(11))
+    sizes = {key: len(body.splitlines()) for key, body in made.items()}
+    assert sizes == {
+        "topics/t/f=0/t+0+0000000000.json": 2,
+        "topics/t/f=1/t+0+0000000001.json": 1,
+        "topics/t/f=2/t+0+0000000002.json": 1,
+        "topics/t/f=3/t+0+0000000003.json": 1,
+        "topics/t/f=1/t+0+0000000005.json": 2,
+        "topics/t/f=2/t+0+0000000006.json": 1,
+        "topics/t/f=3/t+0+0000000007.json": 1,
+        "topics/t/f=0/t+0+0000000008.json": 1,
+    }
+    assert sink.committed == {TopicPartition("t", 0): 10}
