@@ -269,7 +269,7 @@ def test_a_record_that_the_sink_skipped_is_seen_without_a_group() -> None:
     sink.put(0, [0, 1, 3])
     sink.rotate(0)
     found = find(world, basis=Basis.OBJECTS)
-    assert "as many records as Kafka has up to 3, but none of them ends with that record" in said(found)
+    assert "as many records as Kafka has up to 3, but they do not end with these records" in said(found)
 
 
 def test_a_topic_that_was_created_again_is_refused() -> None:
@@ -403,7 +403,7 @@ def test_bytes_are_counted_by_their_separator() -> None:
     world.store.overwrite("topics/orders/partition=0/orders+0+0000000000.bin", b"one\ntwo\nthree\n")
     assert positions(find(world))[P0] == 3
     world.store.overwrite("topics/orders/partition=0/orders+0+0000000000.bin", b"one\ntw\no\n")
-    assert "none of them ends with that record" in said(find(world))
+    assert "they do not end with these records" in said(find(world))
 
 
 def test_tombstones_in_kafka_are_no_records_of_the_sink() -> None:

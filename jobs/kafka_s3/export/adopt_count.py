@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -74,13 +74,14 @@ class InKafka:
     """The objects' records, found again in Kafka.
 
     `end`: the offset after the last of them. `whole`: from the first object on, Kafka has no record more than they
-    hold. `same_last`: the last record in Kafka is what one of the objects ends with. `beyond`: records from `end` up
-    to the offset that was asked about.
+    hold. `same_records`: the last of these records in Kafka is what one of the objects ends with, and what each of the
+    others ends with is among them (a record too few in Kafka's count would leave an object's end outside). `beyond`:
+    records from `end` up to the offset that was asked about.
     """
 
     end: int
     whole: bool
-    same_last: bool
+    same_records: bool
     beyond: int
 
 
@@ -129,15 +130,17 @@ class _Walk:
 
     def __init__(self, settings: FormatSettings, tail: Tail, upto: int) -> None:
         self.convert = converter_for(settings)
-        self._is_json = settings.format is Format.JSON
+        self._normal = _normal_json if settings.format is Format.JSON else bytes
         self._tail = tail
+        self._lasts = frozenset(self._normal(each.last) for each in tail.objects)
+        self._unseen = set(self._lasts)
         self._starts = sorted(tail.records_from().items(), reverse=True)  # the next one is the last of the list
         self._upto = upto
         self._first_needs = self._starts[-1][1]
         self._passed = 0
         self._needed = 0  # this many must have passed at the end
         self._end: int | None = None
-        self._same_last = False
+        self._same_records = False
         self._beyond = 0
         self._at = 0
         self.contradiction = ""
@@ -153,12 +156,15 @@ class _Walk:
             if offset != start:
                 self.contradiction = f"an object begins at {start}, where Kafka has no record to write"
             self._needed = max(self._needed, self._passed + records)
-        self._passed += 1
         if self._end is not None:
             self._beyond += offset < self._upto
-        elif not self._starts and self._passed == self._needed:
+            return
+        self._passed += 1
+        normal = self._normal(line)
+        self._unseen.discard(normal)
+        if not self._starts and self._passed == self._needed:
             self._end = offset + 1
-            self._same_last = any(self._is_same(line, each.last) for each in self._tail.objects)
+            self._same_records = normal in self._lasts and not self._unseen
 
     def result(self, last_stable: int) -> InKafka | Contradicted:
         if self.contradiction:
@@ -169,14 +175,12 @@ class _Walk:
                 return Contradicted(f"an object begins at {missing}, where Kafka has no record to write")
             held = f"the objects from {self._tail.start} on hold {self._needed} records"
             return Contradicted(f"{held}, Kafka has {self._passed} up to {last_stable}")
-        return InKafka(self._end, self._first_needs == self._needed, self._same_last, self._beyond)
+        return InKafka(self._end, self._first_needs == self._needed, self._same_records, self._beyond)
 
-    def _is_same(self, ours: bytes, theirs: bytes) -> bool:
-        """Whether two lines are the same record: JSON by its values, for the sink writes it anew."""
-        if ours == theirs or not self._is_json:
-            return ours == theirs
-        loads: Callable[[bytes], object] = json.loads
-        try:
-            return loads(ours) == loads(theirs)
-        except (ValueError, RecursionError):
-            return False
+
+def _normal_json(line: bytes) -> bytes:
+    """A JSON line in one spelling, for the sink writes anew what it read: spaces, escapes and the order of keys."""
+    try:
+        return json.dumps(json.loads(line), sort_keys=True).encode()
+    except (ValueError, RecursionError):
+        return line

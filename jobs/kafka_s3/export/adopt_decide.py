@@ -208,13 +208,13 @@ def _by_objects(evidence: Evidence, choice: Choice) -> Decision:
         disputes.append(Dispute(what, next))
     found = evidence.find(tail, 0)
     match found:
-        case InKafka(end=end, same_last=True, whole=whole):
+        case InKafka(end=end, same_records=True, whole=whole):
             if evidence.is_own and not whole:
                 disputes.append(Dispute("Kafka has records between those in the objects", f"{_SETTLE}."))
             notes = () if end == tail.end else (f"holes: {end - tail.end} offsets hold no record to export",)
             return Decision(evidence, end, "objects, found again in Kafka", tuple(disputes), notes)
         case InKafka(end=end):
-            what = f"The objects hold as many records as Kafka has up to {end}, but none of them ends with that record"
+            what = f"The objects hold as many records as Kafka has up to {end}, but they do not end with these records"
             disputes.append(Dispute(what, f"A record may be missing or double. {way_out}"))
             return Decision(evidence, end, "objects", tuple(disputes))
         case Contradicted(reason):
