@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 from typing import Final, assert_never
 
-from kafka_s3.settings import connect, exporter, s3_sink
+from kafka_s3.settings import connect, credential_names, exporter, s3_sink
 from kafka_s3.settings.properties import Family, Honoured, Needless, NotYet, Property, Refused, Required, Status, render
 
 README: Final = Path(__file__).resolve().parents[1] / "README.md"
 BEGIN: Final = "<!-- properties: python -m tools.reference -->\n"
 END: Final = "<!-- end of properties -->\n"
 TABLES: Final = {
-    "The sink's": (*s3_sink.PROPERTIES, *s3_sink.BELIEVED),
+    "The sink's": (*s3_sink.PROPERTIES, *s3_sink.BELIEVED, *credential_names.PROPERTIES),
     "Connect's": connect.PROPERTIES,
     "Our own": exporter.PROPERTIES,
 }
@@ -40,7 +40,9 @@ def replaced(text: str) -> str:
 
 
 def _families() -> list[Family]:
-    return sorted(connect.FAMILIES, key=lambda family: family.prefix)
+    """Without the one that a class of the user's own reads: it has a sentence in README."""
+    honoured = (each for each in connect.FAMILIES if not isinstance(each.status, Honoured))
+    return sorted(honoured, key=lambda family: family.prefix)
 
 
 def _default(prop: Property) -> str:

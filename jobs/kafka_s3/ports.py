@@ -130,6 +130,17 @@ class TimedOffset:
     timestamp_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class GroupOffsets:
+    """A consumer group: its members now, and the next offset of each partition that it has committed one of.
+
+    A group that does not exist has neither.
+    """
+
+    members: int
+    offsets: Mapping[TopicPartition, int]
+
+
 class Broker(Protocol):
     """A Kafka cluster, as planning sees it. Errors: `KafkaUnavailable`, `TopicMissing`, `ConfigurationError`."""
 
@@ -145,6 +156,9 @@ class Broker(Protocol):
 
     def first_timestamp(self, tp: TopicPartition, start: int, end: int) -> int | None:
         """The timestamp of the first visible record in `[start, end)`, -1 if it has none; `None` without a record."""
+
+    def committed(self, group: str, tps: Iterable[TopicPartition]) -> GroupOffsets:
+        """What a consumer group (not ours: we join none) has committed; `ConfigurationError` without Describe on it."""
 
 
 class RangeReader(Protocol):

@@ -360,6 +360,15 @@ def test_describe_without_read(secured: SecuredPart, topic_name: str) -> None:
         read(kafka, topic_name, 0, 1)
 
 
+def test_a_group_that_may_not_be_described(secured: SecuredPart, topic_name: str) -> None:
+    """adopt asks for the sink's consumer group: who may not see it is told which right is missing."""
+    secured.create_topic(topic_name)
+    secured.allow("reader", topic_name, AclOperation.DESCRIBE)
+    asking = broker(secured.client("reader"), topic_name)
+    with pytest.raises(ConfigurationError, match=r"(?s)group connect-orders.*Describe permission on the group"):
+        asking.committed("connect-orders", [TopicPartition(topic_name, 0)])
+
+
 @pytest.mark.usefixtures("hasty")
 def test_plaintext_to_a_listener_that_wants_a_login(secured: SecuredPart) -> None:
     """A client without credentials is told what the connection said."""

@@ -12,14 +12,14 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as Assignment
 
 from kafka_s3.errors import DataLoss, KafkaUnavailable, TopicMissing
 from kafka_s3.kafka import KafkaBroker, KafkaSource
 from kafka_s3.kafka.reader import BATCH_BYTES, BATCH_RECORDS_MAX
 from kafka_s3.memory import MemoryBroker
-from kafka_s3.ports import Broker, RangeReader, RecordSource, TimedOffset
+from kafka_s3.ports import Broker, GroupOffsets, RangeReader, RecordSource, TimedOffset
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.settings.model import KafkaSettings
@@ -54,6 +54,9 @@ class Cluster(Protocol):
 
     def delete_before(self, tp: TopicPartition, offset: int) -> None:
         """Retention: the log starts at `offset` afterwards."""
+
+    def commit(self, group: str, tp: TopicPartition, offset: int) -> contextlib.AbstractContextManager[None]:
+        """A consumer group of one member, which is there inside the `with`, has committed an offset."""
 
 
 class MemoryCluster:
@@ -92,6 +95,12 @@ class MemoryCluster:
 
     def delete_before(self, tp: TopicPartition, offset: int) -> None:
         self.broker.set_log_start(*tp, offset)
+
+    @contextlib.contextmanager
+    def commit(self, group: str, tp: TopicPartition, offset: int) -> Iterator[None]:
+        self.broker.set_group(group, {tp: offset}, members=1)
+        yield
+        self.broker.set_group(group, {tp: offset})
 
 
 class RealCluster:
@@ -136,6 +145,18 @@ class RealCluster:
         admin = self.part.admin()  # a request ends with its client
         futures = admin.delete_records([Assignment(*tp, offset)])
         assert [future.result(30).low_watermark for future in futures.values()] == [offset]
+
+    @contextlib.contextmanager
+    def commit(self, group: str, tp: TopicPartition, offset: int) -> Iterator[None]:
+        configuration = {"bootstrap.servers": self.part.bootstrap_servers, "group.id": group}
+        consumer = Consumer({**configuration, "enable.auto.commit": False})
+        try:
+            consumer.subscribe([tp.topic])
+            wait_for(lambda: consumer.poll(0.1) is not None or consumer.assignment())
+            consumer.commit(offsets=[Assignment(*tp, offset)], asynchronous=False)
+            yield
+        finally:
+            consumer.close()
 
     def _await_marker(self, tp: TopicPartition) -> None:
         """The end of a transaction is written into its partitions only after its producer was told."""
@@ -524,6 +545,24 @@ def test_first_timestamp_of_what_is_gone(cluster: Cluster, tp: TopicPartition) -
     cluster.delete_before(tp, 2)
     with pytest.raises(DataLoss):
         cluster.broker.first_timestamp(tp, 0, 3)
+
+
+def test_committed(cluster: Cluster, topic_name: str) -> None:
+    """A group's members and its offsets, of the partitions asked for that have one; both stay apart."""
+    cluster.create(topic_name, 2)
+    first, second = TopicPartition(topic_name, 0), TopicPartition(topic_name, 1)
+    group = f"group-{topic_name}"
+    cluster.append(first, *made(5))
+    with cluster.commit(group, first, 3):
+        assert cluster.broker.committed(group, [first, second]) == GroupOffsets(1, {first: 3})
+        assert cluster.broker.committed(group, []) == GroupOffsets(1, {})
+    assert cluster.broker.committed(group, [first, second]) == GroupOffsets(0, {first: 3})
+    assert cluster.broker.committed(group, [second]) == GroupOffsets(0, {})
+
+
+def test_committed_of_no_group(cluster: Cluster, tp: TopicPartition) -> None:
+    """A group that does not exist has neither members nor offsets."""
+    assert cluster.broker.committed(f"nobody-{uuid.uuid4()}", [tp]) == GroupOffsets(0, {})
 
 
 # Records

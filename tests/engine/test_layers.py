@@ -60,6 +60,8 @@ ALLOWED: dict[str, set[str]] = {
         "",
         "errors",
         "commit_log",
+        "converters",
+        "formats",
         "naming",
         "planning",
         "ports",

@@ -11,8 +11,13 @@ from kafka_s3.ports import ObjectStore, Put
 from kafka_s3.settings.model import Settings
 
 _NO_FIRST_RUN = (
-    "A first run would export the topic a second time. Restore the log from the bucket's versions, set"
-    " export.log.dir if it was moved, or give the connector a topics.dir of its own."
+    "A first run would export the topic a second time. If the Connect S3 sink wrote these objects, or the log is lost:"
+    " `kafka-s3 adopt CONFIG` finds the positions to go on from. Otherwise restore the log from the bucket's versions,"
+    " set export.log.dir if it was moved, or give the connector a topics.dir of its own."
+)
+_NO_ADOPTION = (
+    "A first run would export the topic a second time, and adopt is for connectors without a log. Give the topic to a"
+    " connector of its own (another name, the same topics.dir), which `kafka-s3 adopt` can begin; or move the objects."
 )
 
 
@@ -33,7 +38,7 @@ def check_no_traces(log: Log, settings: Settings, topics: Mapping[str, TopicStat
             )
 
 
-def check_no_data(log: Log, settings: Settings, topic: str) -> None:
+def check_no_data(log: Log, settings: Settings, topic: str, *, has_log: bool) -> None:
     """Raise if a topic seen for the first time belongs to another connector, or has objects already."""
     owner = _owner(log, settings, topic)
     if owner is not None:
@@ -42,8 +47,16 @@ def check_no_data(log: Log, settings: Settings, topic: str) -> None:
     for info in log.store.list(prefix, limit=1):
         raise LogMissing(
             f"Topic {topic} has objects under {prefix} ({info.key}) that no log of connector {settings.name} lists.",
-            next=_NO_FIRST_RUN,
+            next=_NO_ADOPTION if has_log else _NO_FIRST_RUN,
         )
+
+
+def is_ours(log: Log, settings: Settings, topic: str) -> bool:
+    """Whether the topic has an owner, which is this connector; raises if it is another one."""
+    owner = _owner(log, settings, topic)
+    if owner is not None:
+        _refuse_other_owner(log, settings, topic, owner)
+    return owner is not None
 
 
 def claim(log: Log, settings: Settings, topic: str) -> None:

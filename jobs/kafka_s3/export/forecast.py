@@ -61,7 +61,7 @@ def forecast(exporter: Exporter, request: RunRequest) -> Forecast:
     if head is None:
         first_use.check_no_traces(log, settings, world.topics)
     for topic in sorted(world.first_seen):
-        first_use.check_no_data(log, settings, topic)
+        first_use.check_no_data(log, settings, topic, has_log=head is not None)
     step = _step(exporter, head, world, request)
     return Forecast(step, tuple(sorted(world.first_seen)), world.left_out)
 

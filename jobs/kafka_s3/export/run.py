@@ -119,7 +119,7 @@ def _see(exporter: Exporter, request: RunRequest, head: Committed | None) -> tup
     if head is None:
         first_use.check_no_traces(log, settings, world.topics)
     for topic in sorted(world.first_seen):
-        first_use.check_no_data(log, settings, topic)
+        first_use.check_no_data(log, settings, topic, has_log=head is not None)
     new = {name: state for name, state in world.topics.items() if name in world.first_seen}
     known = head.entry.topics if head is not None else {}
     entry = new_entry(settings, request, world.cluster_id, head, kind=Kind.CHECKPOINT, topics={**known, **new})

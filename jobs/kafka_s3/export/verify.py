@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from kafka_s3.commit_log import Entry, ObjectEntry, Plan, RangeEntry
+from kafka_s3.commit_log import Entry, Kind, ObjectEntry, Plan, RangeEntry
 from kafka_s3.errors import ConfigurationError, TemporaryError
 from kafka_s3.export.findings import Finding, Findings
 from kafka_s3.export.log import Log
@@ -88,6 +88,7 @@ class _Check:
     listed: set[str] = field(default_factory=set)
     layouts: set[KeyLayout] = field(default_factory=set)
     head: Entry | None = None
+    adopted: Entry | None = None
     entries: int = 0
     objects: int = 0
     records: int = 0
@@ -98,6 +99,7 @@ class _Check:
     def entry(self, checked: CheckedEntry) -> None:
         entry = checked.entry
         self.head = self.head or entry
+        self.adopted = entry if entry.kind is Kind.ADOPT else self.adopted
         self.entries += 1
         made_under = _settings_of(checked.plan, self.settings)
         if made_under is not None:
@@ -200,9 +202,17 @@ class _Check:
             for topic in sorted(topics):
                 for info in self.log.store.list(layout.topic_prefix(topic)):
                     name = parse_data_key(layout, topic, info.key)
-                    if name is not None and info.key not in self.listed:
+                    if name is not None and info.key not in self.listed and not self._was_adopted(topic, name):
                         self.listed.add(info.key)  # two layouts may share a prefix
                         yield Orphan(info.key, info.size, self._is_deletable(topic, name))
+
+    def _was_adopted(self, topic: str, name: DataName) -> bool:
+        """Whether an object was there before the log began: below the adopted positions all is export, not orphan."""
+        tp = TopicPartition(topic, name.partition)
+        position = self.adopted.position(tp) if self.adopted is not None else None
+        if self.adopted is None or position is None:
+            return False
+        return name.generation <= self.adopted.topics[topic].generation and name.start_offset < position
 
     def _is_deletable(self, topic: str, name: DataName) -> bool:
         """Whether no future plan can make this key: it lies below the position of its generation."""

@@ -121,6 +121,8 @@ def _check_neighbours(log: Log, older: _Slot, newer: _Slot, findings: Findings) 
 
 
 def _check_oldest(log: Log, oldest: _Slot, findings: Findings) -> None:
+    if oldest.entry is not None and oldest.entry.kind is Kind.ADOPT and oldest.entry.previous_sha256 is None:
+        return  # a log begins with it, behind the numbers of plans that a lost log left
     if oldest.seq != 0:
         findings.entries_unknown += oldest.seq
         key = log.layout.log_key(oldest.seq - 1)

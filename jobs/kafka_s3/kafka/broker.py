@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as Assignment
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
-from kafka_s3.errors import ExporterError, KafkaUnavailable, TopicMissing
+from kafka_s3.errors import ConfigurationError, ExporterError, KafkaUnavailable, TopicMissing
 from kafka_s3.kafka.client import (
     CONNECT_TIMEOUT_S,
     REQUEST_TIMEOUT_S,
@@ -26,7 +26,7 @@ from kafka_s3.kafka.client import (
     translate,
 )
 from kafka_s3.kafka.reader import KafkaReader
-from kafka_s3.ports import PartitionOffsets, TimedOffset, TopicView
+from kafka_s3.ports import GroupOffsets, PartitionOffsets, TimedOffset, TopicView
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.settings.model import Settings
 
@@ -101,6 +101,41 @@ class KafkaBroker:
             reader.close()
         return None
 
+    def committed(self, group: str, tps: Iterable[TopicPartition]) -> GroupOffsets:
+        asked = [Assignment(tp.topic, tp.partition) for tp in tps]
+        doing = f"asking for the consumer group {group}"
+        described = self._call(
+            lambda: self._admin.describe_consumer_groups([group], request_timeout=REQUEST_TIMEOUT_S), doing
+        )
+        found = self._of_group(described[group], group, doing)
+        members = 0 if found is None else len(found.members)
+        if not asked:
+            return GroupOffsets(members, {})
+        listed = self._call(
+            lambda: self._admin.list_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(group, asked)], request_timeout=REQUEST_TIMEOUT_S
+            ),
+            doing,
+        )
+        answer = self._of_group(listed[group], group, doing)
+        stored = [] if answer is None else [at for at in answer.topic_partitions or [] if at.offset >= 0]
+        return GroupOffsets(members, {TopicPartition(at.topic, at.partition): at.offset for at in stored})
+
+    def _of_group(self, future: Future[Any], group: str, doing: str) -> Any:
+        """What was answered about a group; `None` if there is no such group."""
+        try:
+            return self._answer(future, doing)
+        except KafkaException as exception:
+            error: KafkaError = exception.args[0]
+            if error.code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return None
+            if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+                raise ConfigurationError(
+                    f"Kafka refuses to show the consumer group {group} {self._where}: {said(error)}.",
+                    next="Give this client Describe permission on the group.",
+                ) from None
+            raise self._translated(exception, doing) from None
+
     @property
     def _isolation(self) -> IsolationLevel:
         committed = self._settings.kafka.isolation_level == "read_committed"
@@ -160,15 +195,19 @@ class KafkaBroker:
             raise self._translated(error, doing) from None
 
     def _result(self, future: Future[Any], doing: str) -> Any:
-        """What a request answered; librdkafka ends each after its own `request_timeout`."""
+        """What a request answered; its error as one of ours."""
+        try:
+            return self._answer(future, doing)
+        except KafkaException as error:
+            raise self._translated(error, doing) from None
+
+    def _answer(self, future: Future[Any], doing: str) -> Any:
+        """What a request answered, `KafkaException` included; librdkafka ends each after its own `request_timeout`."""
         while not concurrent.futures.wait([future], _LISTEN_S).done:
             self._admin.poll(0)  # without it no complaint is heard
             if self._complaints.last is not None and self._complaints.is_final():
                 raise translate(self._complaints.last, f"{doing} {self._where}")
-        try:
-            return future.result()
-        except KafkaException as error:
-            raise self._translated(error, doing) from None
+        return future.result()
 
     def _translated(self, exception: KafkaException, doing: str) -> ExporterError:
         error: KafkaError = exception.args[0]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kafka_s3.errors import DataLoss, KafkaUnavailable, TopicMissing
-from kafka_s3.ports import PartitionOffsets, TimedOffset, TopicView
+from kafka_s3.ports import GroupOffsets, PartitionOffsets, TimedOffset, TopicView
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import ColumnBatch, Record, RecordBatch
 
@@ -49,8 +49,8 @@ class MemoryBroker:
 
     `topics`, `topics_regex`: the configured ones; without either every topic is. `batch_records`: a reader's batches
     hold at most so many records.
-    `requests` logs every request by name: `topics`, `offsets`, `offsets_for_time`, `first_timestamp`, `open`, `read`
-    (one for each batch asked for).
+    `requests` logs every request by name: `topics`, `offsets`, `offsets_for_time`, `first_timestamp`, `committed`,
+    `open`, `read` (one for each batch asked for).
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class MemoryBroker:
         self._regex = topics_regex
         self._ids = itertools.count(1)
         self._topics: dict[str, _Topic] = {}
+        self._groups: dict[str, GroupOffsets] = {}
         self._failures: dict[str, list[Exception | None]] = {}
         self._lock = threading.RLock()
 
@@ -130,6 +131,11 @@ class MemoryBroker:
             state.high_watermark = offset
             state.leader_epoch += 1
 
+    def set_group(self, group: str, offsets: Mapping[TopicPartition, int], *, members: int = 0) -> None:
+        """A consumer group that has committed these offsets and has so many members."""
+        with self._lock:
+            self._groups[group] = GroupOffsets(members, dict(offsets))
+
     def fail_next(self, operation: str, error: Exception, *, skip: int = 0) -> None:
         """The next request of that name (see the class) fails, once, after `skip` that do not; calls queue up."""
         with self._lock:
@@ -175,6 +181,12 @@ class MemoryBroker:
             if first is None:
                 return None
             return -1 if first.timestamp_ms is None else first.timestamp_ms
+
+    def committed(self, group: str, tps: Iterable[TopicPartition]) -> GroupOffsets:
+        with self._lock:
+            self._request("committed")
+            found = self._groups.get(group, GroupOffsets(0, {}))
+            return GroupOffsets(found.members, {tp: found.offsets[tp] for tp in tps if tp in found.offsets})
 
     # RecordSource.
 

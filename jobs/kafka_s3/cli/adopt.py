@@ -1,0 +1,197 @@
+"""`kafka-s3 adopt`: goes on where the Connect S3 sink has stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+from kafka_s3.cli.common import (
+    as_json,
+    configured,
+    count,
+    iso,
+    load_configuration,
+    now_ms,
+    print_json,
+    print_table,
+    printable,
+)
+from kafka_s3.errors import ConfigurationError
+from kafka_s3.export.adopt import Found, Progress, adopt, look
+from kafka_s3.export.adopt_decide import Basis, Choice, Decision
+from kafka_s3.export.adopt_objects import Tail
+from kafka_s3.export.adopt_positions import parse_positions
+from kafka_s3.planning import RunRequest
+from kafka_s3.ranges import TopicPartition
+from kafka_s3.wiring import make_exporter
+
+
+@click.command("adopt", short_help="Go on where the Connect S3 sink has stopped.")
+@configured
+@click.option(
+    "--from-group", metavar="GROUP", help="This consumer group's offsets count. Asked anyway: connect-<name>."
+)
+@click.option("--from-objects", is_flag=True, help="The records in the bucket count, whatever a group says.")
+@click.option(
+    "--positions",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Positions that count as they are: JSON, or lines topic,partition,offset.",
+)
+@click.option("--yes", is_flag=True, help="Write the positions without asking.")
+@as_json
+def command(
+    config: Path,
+    worker: Path | None,
+    from_group: str | None,
+    from_objects: bool,
+    positions: Path | None,
+    yes: bool,
+    json_: bool,
+) -> None:
+    """Take over the data of CONFIG that has no log: what the Connect S3 sink wrote, or whose log was lost.
+
+    Finds each partition's next offset from the names in the bucket, the records in the last objects, the offsets of
+    the consumer group connect-<name> and Kafka's log, and shows it. On confirmation it writes them as the first log
+    entry; `kafka-s3 run` goes on there. Stop the connector first.
+
+    Exits with 1, and writes nothing, if these do not agree: it says what was found and which option settles it.
+    With --json nothing is asked: it shows what was found, and writes it only with --yes.
+    """
+    if from_group is not None and from_objects:
+        raise click.UsageError("--from-group and --from-objects exclude each other: whose word counts?")
+    settings = load_configuration(config, worker).settings
+    from kafka_s3.kafka import KafkaSource
+
+    exporter = make_exporter(settings)
+    basis = Basis.GROUP if from_group else Basis.OBJECTS if from_objects else Basis.AGREED
+    given = {} if positions is None else _read_positions(positions)
+    choice = Choice(from_group or f"connect-{settings.name}", basis, given)
+    with _progress() as tell:
+        found = look(exporter, KafkaSource(settings.kafka), choice, tell)
+    if not json_:
+        _print(found, f"s3://{settings.s3.bucket}")
+    write = found.is_settled and (yes or (not json_ and _confirmed()))
+    if write:
+        at = now_ms()
+        adopt(exporter, found, RunRequest(f"adopt__{iso(at)}", 1, None, at))
+    if json_:
+        print_json(_as_json(found, written=write))
+    elif write:
+        key = exporter.log.layout.log_key(found.seq)
+        click.echo(f"Adopted: {key} holds the positions. `kafka-s3 run {config}` goes on there.")
+    else:
+        click.echo("Nothing was written.", err=True)
+    raise click.exceptions.Exit(0 if write or (json_ and found.is_settled) else 1)
+
+
+def _read_positions(path: Path) -> dict[TopicPartition, int]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"The positions in {path} cannot be read: {error}.") from None
+    return parse_positions(text, str(path))
+
+
+def _confirmed() -> bool:
+    try:
+        return click.confirm("Write these positions? Is the sink's connector stopped for good?")
+    except click.Abort:  # no terminal, or Ctrl-C
+        click.echo()
+        return False
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[Progress], None]]:
+    """A bar on stderr if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("counting records", total=None)
+        yield lambda at: bar.update(
+            task, total=at.to_count, completed=at.counted, description=f"counting records, {at.to_count:,} objects"
+        )
+
+
+def _print(found: Found, where: str) -> None:
+    print_table(
+        f"What lies in {where}",
+        (
+            "topic",
+            "partition",
+            "objects",
+            "first start",
+            "last start",
+            "records in last",
+            "position",
+            "log start",
+            "log end",
+            "source",
+        ),
+        [_row(decision) for decision in found.decisions],
+        right="partition objects position",
+    )
+    click.echo()
+    for note in found.notes:
+        click.echo(f"Note: {printable(note)}")
+    for decision in found.decisions:
+        for note in decision.notes:
+            click.echo(f"Note: {decision.tp}: {printable(note)}")
+    for dispute in found.disputes:
+        click.echo(f"\nRefused: {printable(dispute.what)}\n  {printable(dispute.next)}")
+    for decision in found.decisions:
+        for dispute in decision.disputes:
+            click.echo(f"\nRefused: {decision.tp}: {printable(dispute.what)}\n  {printable(dispute.next)}")
+    disputed = sum(bool(decision.disputes) for decision in found.decisions)
+    if not found.is_settled:
+        click.echo(f"\n{disputed} of {count(len(found.decisions), 'partition')} cannot be adopted as things are.")
+
+
+def _row(decision: Decision) -> tuple[object, ...]:
+    shown = _values(decision)
+    return tuple("" if value is None else value for value in shown.values())
+
+
+def _values(decision: Decision) -> dict[str, object]:
+    """A partition's line: of the table in this order, and of --json by these names."""
+    evidence = decision.evidence
+    values, tail = evidence.objects.values, evidence.tail
+    return {
+        "topic": decision.tp.topic,
+        "partition": decision.tp.partition,
+        "objects": len(values) + len(evidence.objects.without_value),
+        "first_start": values[0].start if values else None,
+        "last_start": values[-1].start if values else None,
+        "records_in_last": tail.objects[-1].records if isinstance(tail, Tail) else None,
+        "position": decision.position,
+        "log_start": evidence.offsets.log_start,
+        "log_end": evidence.offsets.high_watermark,
+        "source": decision.source,
+    }
+
+
+def _as_json(found: Found, *, written: bool) -> dict[str, object]:
+    return {
+        "written": written,
+        "settled": found.is_settled,
+        "seq": found.seq,
+        "disputes": [{"what": dispute.what, "next": dispute.next} for dispute in found.disputes],
+        "notes": list(found.notes),
+        "partitions": [
+            {
+                **_values(decision),
+                "group_offset": decision.evidence.committed,
+                "disputes": [{"what": dispute.what, "next": dispute.next} for dispute in decision.disputes],
+                "notes": list(decision.notes),
+            }
+            for decision in found.decisions
+        ],
+    }
