@@ -24,24 +24,21 @@ def is_path(text: str) -> bool:
 
 
 def find_class(path: str, *methods: str) -> type:
-    """The class behind a path. Raises ValueError, with the reason, if there is none or it lacks a method."""
+    """The class behind a path. Raises `ConfigurationError`, with the reason, if there is none or it lacks a method."""
     module_name, _, name = path.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:  # whatever the user's module raises when it is imported
-        raise ValueError(f"the module {module_name} cannot be imported: {type(error).__name__}: {error}") from error
+    module = call(f"{path}: importing {module_name}", importlib.import_module, module_name)
     found = getattr(module, name, None)
     if not isinstance(found, type):
-        raise ValueError(f"the module {module_name} has no class {name}")
+        raise ConfigurationError(f"{path}: the module {module_name} has no class {name}.")
     missing = [method for method in methods if not callable(getattr(found, method, None))]
     if missing:
-        raise ValueError(f"the class {name} has no method {' and '.join(missing)}")
+        raise ConfigurationError(f"{path}: the class {name} has no method {' and '.join(missing)}.")
     return found
 
 
-def called(name: str, function: Callable[..., Any], *arguments: object) -> Any:
-    """What the user's code answers. Raises `ConfigurationError`, which names it, if it raises anything."""
+def call(what: str, function: Callable[..., Any], *arguments: object) -> Any:
+    """What the user's code answers. Raises `ConfigurationError` if it raises: that is theirs to mend."""
     try:
         return function(*arguments)
     except Exception as error:
-        raise ConfigurationError(f"{name} raised {type(error).__name__}: {error}.") from error
+        raise ConfigurationError(f"{what} raised {type(error).__name__}: {error}.") from error

@@ -91,12 +91,12 @@ def test_a_class_of_ones_own_gets_what_begins_with_the_prefix(load_with: Load) -
 @pytest.mark.parametrize(
     ("more", "name", "said"),
     [
-        ({CLASS: ""}, CLASS, "a class of your own as module:Class"),
-        ({CLASS: ":"}, CLASS, "a class of your own as module:Class"),
-        ({CLASS: ":Keys"}, CLASS, "a class of your own as module:Class"),
-        ({CLASS: "company_keys:"}, CLASS, "a class of your own as module:Class"),
-        ({CLASS: "com.example.OurProvider"}, CLASS, "a class of your own as module:Class"),
-        ({CLASS: "no_such_module:Keys"}, CLASS, "the module no_such_module cannot be imported"),
+        ({CLASS: ""}, CLASS, "one of your own as module:Class"),
+        ({CLASS: ":"}, CLASS, "one of your own as module:Class"),
+        ({CLASS: ":Keys"}, CLASS, "one of your own as module:Class"),
+        ({CLASS: "company_keys:"}, CLASS, "one of your own as module:Class"),
+        ({CLASS: "com.example.OurProvider"}, CLASS, "one of your own as module:Class"),
+        ({CLASS: "no_such_module:Keys"}, CLASS, "importing no_such_module raised ModuleNotFoundError"),
         ({CLASS: "company_broken:Keys"}, CLASS, "No module named 'no_such_library_of_theirs'"),
         ({CLASS: "company_keys:Missing"}, CLASS, "has no class Missing"),
         ({CLASS: "company_keys:function"}, CLASS, "has no class function"),

@@ -145,8 +145,8 @@ def _refreshable(method: str, fetch: Callable[[], _Metadata]) -> DeferredRefresh
 def _found(own: OwnProvider) -> type:
     try:
         return custom.find_class(own.path, "credentials")
-    except ValueError as error:
-        raise StoreRefused(f"s3.credentials.provider.class={own.path}: {error}.") from error
+    except ConfigurationError as error:
+        raise StoreRefused(error.what, next="Correct s3.credentials.provider.class.") from error
 
 
 def _asked(own: OwnProvider, provider: Any) -> _Metadata:
@@ -173,7 +173,7 @@ def _called(own: OwnProvider, name: str, function: Callable[..., Any], *argument
     What it raised is not passed on as a cause, since the options may stand in it, but the place is.
     """
     try:
-        return custom.called(name, function, *arguments)
+        return custom.call(name, function, *arguments)
     except ConfigurationError as error:
         cause = error.__cause__
         assert cause is not None

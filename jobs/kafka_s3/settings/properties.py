@@ -197,11 +197,9 @@ def _parse_choice(prop: Property, text: str) -> Value | Wrong:
             return choice.name
     if prop.own and custom.is_path(text):
         return text
-    if prop.own:
-        known = ", ".join(choice.name for choice in prop.choices if not choice.refused)
-        return Wrong(f"unknown; known: {known}, or a class of your own as module:Class")
-    if prop.kind is Kind.CLASS:
-        return Wrong(f"unknown class; known: {', '.join(choice.name for choice in prop.choices)}")
+    if prop.kind is Kind.CLASS or prop.own:
+        known = ", ".join(choice.name for choice in prop.choices)
+        return Wrong(f"unknown class; known: {known}{', or one of your own as module:Class' if prop.own else ''}")
     return Wrong(f"Value must be one of: [{', '.join(choice.name for choice in prop.choices)}]")
 
 
