@@ -46,7 +46,10 @@ class ObjectStore(Protocol):
         metadata: Mapping[str, str] | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> Put:
-        """Create an object with its metadata and tags, or leave the one that is there as it is."""
+        """Create an object with its metadata and tags, or leave the one that is there as it is.
+
+        A `sha256` of 64 hexadecimal digits in the metadata is that of the body: a store may rely on it, or check it.
+        """
 
     def put_tags(self, key: str, tags: Mapping[str, str]) -> None:
         """Give an object that is there these tags instead of those it has."""

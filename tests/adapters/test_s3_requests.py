@@ -17,6 +17,7 @@ from kafka_s3.ports import Put
 from kafka_s3.s3 import S3Store
 from kafka_s3.settings import from_mapping
 from tests.adapters.loopback import ScriptedServer, answer, as_s3_does, refusal
+from tools.parts.s3 import VersityGateway
 
 BASE = {
     "name": "orders",
@@ -231,6 +232,31 @@ def test_what_a_refused_put_would_have_needed(server: ScriptedServer, store_with
     need = "s3:PutObject, s3:PutObjectAcl, s3:PutObjectTagging, kms:GenerateDataKey"
     with pytest.raises(StoreRefused, match=f"allow them {need}"):
         store_with(more).put_if_absent("k", b"body", tags={"a": "b"})
+
+
+# The signature.
+
+
+@pytest.mark.parametrize("known", [hashlib.sha256(b"other").hexdigest(), "0", None])
+def test_the_body_is_hashed_once(server: ScriptedServer, store_with: MakeStore, known: str | None) -> None:
+    """A whole hash in the metadata is what is signed, without a look at the body; otherwise the body's own is."""
+    store_with().put_if_absent("k", b"body", metadata={"sha256": known} if known else None)
+    expected = known if known and len(known) == 64 else hashlib.sha256(b"body").hexdigest()
+    assert server.seen[0].headers["x-amz-content-sha256"] == expected
+
+
+def test_a_store_that_checks_the_hash(versitygw: VersityGateway, bucket_name: str, store_with: MakeStore) -> None:
+    """A right hash signs the request, with and without retries of it; a wrong one is refused by the store."""
+    versitygw.create_bucket(bucket_name)
+    more = {"store.url": versitygw.endpoint_url, "s3.bucket.name": bucket_name, "s3.region": versitygw.region}
+    more |= {"aws.access.key.id": versitygw.access_key, "aws.secret.access.key": versitygw.secret_key}
+    store = store_with({**more, "s3.send.digest": "true"})
+    right, wrong = (hashlib.sha256(body).hexdigest() for body in (b"body", b"other"))
+    assert store.put_if_absent("k", b"body", metadata={"sha256": right}) is Put.CREATED
+    assert store.get("k") == b"body"
+    with pytest.raises(StoreUnavailable, match="XAmzContentSHA256Mismatch"):
+        store.put_if_absent("other", b"body", metadata={"sha256": wrong})
+    assert store.head("other") is None
 
 
 # TLS.

@@ -146,7 +146,7 @@ def _found(own: OwnProvider) -> type:
     try:
         return custom.find_class(own.path, "credentials")
     except ConfigurationError as error:
-        raise StoreRefused(f"s3.credentials.provider.class={error.what}") from error
+        raise StoreRefused(error.what, next="Correct s3.credentials.provider.class.") from error
 
 
 def _asked(own: OwnProvider, provider: Any) -> _Metadata:
