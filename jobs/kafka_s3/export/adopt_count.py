@@ -12,7 +12,8 @@ from typing import Final
 from kafka_s3.converters import converter_for
 from kafka_s3.errors import DataLoss, StoreRefused
 from kafka_s3.export.adopt_objects import Counted, Stored, Tail, Uncounted
-from kafka_s3.formats.lines import format_for
+from kafka_s3.formats.lines import LineFormat
+from kafka_s3.formats.objects import format_for
 from kafka_s3.ports import ObjectStore, RecordSource
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.settings.model import Format, FormatSettings
@@ -27,8 +28,9 @@ def separator_of(extension: str, settings: FormatSettings) -> bytes | None:
     The configured format knows best; a bucket may hold objects from before a change of compression or format.
     """
     plain = extension.removesuffix(".gz")
-    if plain == format_for(settings).extension.removesuffix(".gz"):
-        return format_for(settings).separator or None
+    configured = format_for(settings)
+    if plain == configured.extension.removesuffix(".gz"):
+        return (configured.separator or None) if isinstance(configured, LineFormat) else None
     if plain == ".json":
         return b"\n"
     return (settings.byte_array_separator or None) if plain == settings.byte_array_extension else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_s3 import custom
-from kafka_s3.errors import ConfigurationError, Problem
+from kafka_s3.errors import Problem
 from kafka_s3.settings import credential_names as names
 from kafka_s3.settings.check import Checked
 from kafka_s3.settings.model import Anonymous, AssumeRole, Chain, Credentials, OwnProvider
