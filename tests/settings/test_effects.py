@@ -1,0 +1,205 @@
+"""Every property has an effect that a test sees: in keys, bytes, requests or errors. A row with neither fails here."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import gzip
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from kafka_s3.errors import ConfigurationError
+from kafka_s3.export.preview import preview
+from kafka_s3.export.run import Exporter, run
+from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.memory import MemoryBroker, MemoryStore
+from kafka_s3.ranges import TopicPartition
+from kafka_s3.records import Record
+from kafka_s3.settings import Loaded, catalogue
+from kafka_s3.settings.properties import Honoured, NotYet
+from tests.support import request
+
+Load = Callable[..., Loaded]
+
+ROOT = Path(__file__).resolve().parents[2]
+AT_MS = 1_699_999_200_000  # 2023-11-14T22:00:00Z
+TIME_BASED = {
+    "partitioner.class": "TimeBasedPartitioner",
+    "path.format": "YYYY-MM-dd-HHmm",
+    "partition.duration.ms": "60000",
+    "locale": "en",
+    "timezone": "UTC",
+    "timestamp.extractor": "Record",
+}
+HOURLY = {**TIME_BASED, "partitioner.class": "HourlyPartitioner"}
+NULLS = "behavior.on.null.values"
+
+Objects = dict[str, bytes]
+
+
+def made(load_with: Load, more: Mapping[str, str | None]) -> Objects:
+    """What a configuration makes of seven records, two a minute, the last one a tombstone."""
+    values = [json.dumps({"f": "xy"[n % 2], "at": n * 86_400_000}).encode() for n in range(6)]
+    records = [Record(n, value, timestamp_ms=AT_MS + n * 30_000) for n, value in enumerate([*values, None])]
+    bodies: Objects = {}
+    settings = load_with({"flush.size": "10", NULLS: "ignore", **more}).settings
+    result = preview(settings, [(TopicPartition("orders", 3), each) for each in records], bodies.__setitem__)
+    if result.stopped:
+        bodies["stopped"] = str(result.stopped[0].offset).encode()
+    return bodies
+
+
+def keys(objects: Objects) -> list[str]:
+    return sorted(objects)
+
+
+def paths(objects: Objects) -> list[str]:
+    """The encoded partitions."""
+    return sorted(key.removeprefix("topics/orders/").rpartition("/")[0] for key in objects)
+
+
+def lines(objects: Objects) -> list[int]:
+    """How many records each object holds."""
+    return [body.count(b"\n") for body in objects.values()]
+
+
+def unpacked(objects: Objects) -> list[int]:
+    return [gzip.decompress(body).count(b"\n") for body in objects.values()]
+
+
+def types(objects: Objects) -> set[type]:
+    return {type(json.loads(line)) for body in objects.values() for line in body.splitlines()}
+
+
+BYTES = {"format.class": "ByteArrayFormat"}
+BY_F = {"partitioner.class": "FieldPartitioner", "partition.field.name": "f"}
+BY_FIELD_TIME = {**TIME_BASED, "path.format": "D", "timestamp.extractor": "RecordField"}
+AT_AND_F = [f"at={n * 86_400_000}/f={'xy'[n % 2]}" for n in range(6)]
+DEFAULT_KEY = "topics/orders/partition=3/orders+3+0000000000"
+
+#: Property: the configuration around it, its value, what is looked at, what is then seen and not without it.
+SEEN: dict[str, tuple[Mapping[str, str], str, Callable[[Objects], object], object]] = {
+    "flush.size": ({}, "4", lines, [4, 2]),
+    "filename.offset.zero.pad.width": ({}, "3", keys, ["topics/orders/partition=3/orders+3+000.json"]),
+    "topics.dir": ({}, "a/b", keys, ["a/b/orders/partition=3/orders+3+0000000000.json"]),
+    "directory.delim": ({}, "|", keys, ["topics|orders|partition=3|orders+3+0000000000.json"]),
+    "file.delim": ({}, "-", keys, ["topics/orders/partition=3/orders-3-0000000000.json"]),
+    "s3.compression.type": ({}, "gzip", unpacked, [6]),
+    "format.class": ({}, "ByteArrayFormat", keys, [f"{DEFAULT_KEY}.bin"]),
+    "format.bytearray.extension": (BYTES, ".log", keys, [f"{DEFAULT_KEY}.log"]),
+    "format.bytearray.separator": (BYTES, "§", lambda o: [b.count("§".encode()) for b in o.values()], [6]),
+    "value.converter": ({}, "org.apache.kafka.connect.storage.StringConverter", types, {str}),
+    NULLS: ({}, "fail", lambda o: o.get("stopped"), b"6"),
+    "s3.schema.partition.affix.type": ({}, "PREFIX", paths, ["schema_name=null/partition=3"]),
+    "partitioner.class": (HOURLY, "DailyPartitioner", paths, ["year=2023/month=11/day=14"]),
+    "partition.field.name": (BY_F, "at,f", paths, sorted(AT_AND_F)),
+    "path.format": (TIME_BASED, "'at'-mm", paths, ["at-00", "at-01", "at-02"]),
+    "partition.duration.ms": (TIME_BASED, "120000", paths, ["2023-11-14-2200", "2023-11-14-2202"]),
+    "timezone": (HOURLY, "Asia/Kolkata", paths, ["year=2023/month=11/day=15/hour=03"]),
+    "locale": ({**TIME_BASED, "path.format": "EEEE"}, "pt-BR", paths, ["terça-feira"]),
+    "timestamp.extractor": (HOURLY, "Wallclock", paths, ["year=1970/month=01/day=01/hour=00"]),
+    "timestamp.field": (BY_FIELD_TIME, "at", paths, ["1", "2", "3", "4", "5", "6"]),
+    "rotate.interval.ms": (HOURLY, "60000", lines, [2, 2, 2]),
+    "export.object.bytes.max": ({}, "1", lines, [1] * 6),
+    "partitioner.max.open.files": (BY_F, "1", lines, [1] * 6),
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_the_effect_of_a_property_on_objects(load_with: Load, name: str) -> None:
+    """Seen in keys or bytes, and not seen without it."""
+    around, value, look, wanted = SEEN[name]
+    assert look(made(load_with, {**around, name: value})) == wanted
+    with contextlib.suppress(ConfigurationError, OSError, ValueError):  # nothing like it is there to be looked at
+        assert look(made(load_with, around)) != wanted
+
+
+#: Property: the tests that see what it does, where objects alone do not show it.
+LOADING = "tests/settings/test_loading.py"
+TABLES = "tests/settings/test_tables.py"
+REQUESTS = "tests/adapters/test_s3_requests.py"
+CREDENTIALS = "tests/adapters/test_s3_credentials.py"
+PLANNING = "tests/engine/test_planning.py"
+ROLE = "s3.credentials.provider.sts"
+SHOWN: dict[str, str] = {
+    "name": "tests/airflow/test_integrity.py::test_one_broken_among_four_good_ones",
+    "connector.class": f"{LOADING}::test_what_is_wrong_is_a_problem_of_its_property",
+    "tasks.max": "tests/spark/test_spark_job.py::test_tasks_get_about_the_same_work",
+    "topics": "tests/cli/test_real_parts.py::test_a_topic_that_is_missing_is_said",
+    "topics.regex": "tests/contract/test_record_source.py::test_topics_by_regex",
+    "value.converter.schemas.enable": f"{LOADING}::test_what_is_wrong_is_a_problem_of_its_property",
+    "value.converter.encoding": f"{TABLES}::test_a_wrong_value_is_refused_in_the_words_of_the_sink",
+    "errors.tolerance": f"{TABLES}::test_a_wrong_value_is_refused_in_the_words_of_the_sink",
+    "schema.compatibility": f"{TABLES}::test_a_wrong_value_is_refused_in_the_words_of_the_sink",
+    "storage.class": f"{TABLES}::test_a_wrong_value_is_refused_in_the_words_of_the_sink",
+    "rotate.schedule.interval.ms": "tests/airflow/test_boundaries.py::test_boundaries_are_the_ends_of_data_intervals",
+    "s3.compression.level": "tests/engine/test_compression.py::test_an_explicit_level_is_zlibs",
+    "s3.bucket.name": "tests/cli/test_real_parts.py::test_a_bucket_that_is_missing_is_said",
+    "s3.part.size": "tests/export/test_run.py::test_one_put_per_object_below_the_part_size",
+    "s3.region": f"{REQUESTS}::test_region",
+    "store.url": f"{REQUESTS}::test_path_style_at_another_store",
+    "s3.path.style.access.enabled": f"{REQUESTS}::test_hosts",
+    "s3.wan.mode": f"{REQUESTS}::test_hosts",
+    "s3.proxy.url": f"{REQUESTS}::test_proxy_with_credentials",
+    "s3.proxy.user": f"{REQUESTS}::test_proxy_with_credentials",
+    "s3.proxy.password": f"{REQUESTS}::test_proxy_with_credentials",
+    "s3.part.retries": f"{REQUESTS}::test_retries",
+    "s3.retry.backoff.ms": "tests/test_retries.py::test_bounds_of_the_wait_double",
+    "s3.acl.canned": f"{REQUESTS}::test_acl",
+    "s3.ssea.name": f"{REQUESTS}::test_encryption",
+    "s3.sse.kms.key.id": f"{REQUESTS}::test_encryption",
+    "s3.sse.customer.key": f"{REQUESTS}::test_customers_key",
+    "s3.send.digest": f"{REQUESTS}::test_digest",
+    "s3.http.send.expect.continue": "tests/adapters/test_s3_errors.py::test_expect_continue",
+    "s3.object.tagging": f"{REQUESTS}::test_tags",
+    "s3.object.tagging.key.value.pairs": f"{REQUESTS}::test_tags",
+    "s3.object.behavior.on.tagging.error": "tests/engine/test_uploads.py::test_a_put_that_is_refused_for_its_tags",
+    "s3.credentials.provider.class": f"{CREDENTIALS}::test_a_class_of_the_sdk_takes_its_own_place_and_no_other",
+    f"{ROLE}.role.arn": f"{CREDENTIALS}::test_assume_role",
+    f"{ROLE}.role.session.name": f"{CREDENTIALS}::test_assume_role",
+    f"{ROLE}.role.external.id": f"{CREDENTIALS}::test_assume_role",
+    f"{ROLE}.region": f"{CREDENTIALS}::test_assume_role",
+    "aws.access.key.id": f"{CREDENTIALS}::test_configured_keys_come_before_the_machines",
+    "aws.secret.access.key": f"{CREDENTIALS}::test_configured_keys_come_before_the_machines",
+    "export.log.dir": "tests/settings/test_effects.py::test_where_the_log_lies",
+    "export.range.records.max": f"{PLANNING}::test_cuts_have_a_fixed_size",
+    "export.batch.records.max": f"{PLANNING}::test_a_batch_is_bounded_by_records",
+    "export.batch.bytes.max": f"{PLANNING}::test_a_batch_is_bounded_by_bytes",
+    "export.catchup.batches.max": "tests/export/test_run.py::test_older_boundaries_are_merged_into_the_first_batch",
+    "export.read.timeout.ms": "tests/adapters/test_kafka_errors.py::test_broker_that_falls_silent",
+    "export.kafka.conn.id": "tests/airflow/test_connections.py::test_connections_by_name",
+    "export.aws.conn.id": "tests/airflow/test_connections.py::test_connections_by_name",
+}
+
+
+def test_every_row_is_shown_or_refused() -> None:
+    """Walks the table: what is honoured has a test that sees its effect; what is not, says so by its status."""
+    honoured = {name for name, prop in catalogue.PROPERTIES.items() if isinstance(prop.status, Honoured)}
+    not_yet = {name for name, prop in catalogue.PROPERTIES.items() if isinstance(prop.status, NotYet)}
+    assert sorted(honoured - SEEN.keys() - SHOWN.keys()) == [], "honoured, and no test shows what it does"
+    assert sorted((SEEN.keys() | SHOWN.keys()) - honoured - not_yet) == []
+
+
+@pytest.mark.parametrize("test", sorted(set(SHOWN.values())))
+def test_the_tests_that_show_them_exist(test: str) -> None:
+    path, _, name = test.partition("::")
+    tree = ast.parse((ROOT / path).read_text())
+    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_where_the_log_lies(load_with: Load) -> None:
+    """`export.log.dir` and the connector's name are where plans, log and owners are written, and nothing else."""
+    settings = load_with({"name": "mine", "export.log.dir": "logs/kafka"}).settings
+    store, broker = MemoryStore(), MemoryBroker()
+    broker.create_topic("orders", 1)
+    broker.append("orders", 0, Record(0, b"{}", timestamp_ms=0))
+
+    def execute(tasks: Sequence[RangeTask]) -> list[RangeResult]:
+        return [export_range(settings, task, store, broker) for task in tasks]
+
+    run(Exporter(settings, store, broker), request(), execute, lambda _: None)
+    folders = {key.rpartition("/")[0] for key in store.contents() if not key.startswith("topics/orders/")}
+    assert folders == {"logs/kafka/mine/plan", "logs/kafka/mine/log", "logs/kafka/owners/topics"}
