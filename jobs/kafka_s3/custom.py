@@ -40,5 +40,5 @@ def call(what: str, function: Callable[..., Any], *arguments: object) -> Any:
     """What the user's code answers. Raises `ConfigurationError` if it raises: that is theirs to mend."""
     try:
         return function(*arguments)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigurationError(f"{what} raised {type(error).__name__}: {error}.") from error

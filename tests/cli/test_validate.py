@@ -190,6 +190,18 @@ def test_a_time_based_file_shows_what_is_in_effect_and_what_is_needless(tmp_path
     assert _table(others)["offset.storage.topic"] == ["worker file", "a Connect worker's own"]
     assert "rotate.file.on.partition.change" in _table(others)
     assert rows.keys().isdisjoint({"partition.field.name", "timestamp.field", "rotate.file.on.partition.change"})
+    assert "Note: a record of 2024-02-29T13:46:57.678Z has the path year=2024/month=02\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("path_format", "path"),
+    [("%Y/%m/%d", "%2024/%0/%29"), ("'at='mm", "at=00"), ("'at='MM", "at=02"), ("EEEE", "jeudi")],
+)
+def test_the_path_of_a_sample_shows_what_a_pattern_means(tmp_path: Path, path_format: str, path: str) -> None:
+    """A pattern of another language, or minutes for months, is legal: what comes of it is in plain sight."""
+    config = write_properties(tmp_path / "orders.properties", {**PLAIN, **_TIME_BASED, "path.format": path_format})
+    assert f" has the path {path}\n" in call("validate", config).stdout
+    assert json.loads(call("validate", config, "--json").stdout)["notes"][0].endswith(f" has the path {path}")
 
 
 def test_five_mistakes_are_five_lines(tmp_path: Path) -> None:

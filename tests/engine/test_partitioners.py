@@ -285,7 +285,17 @@ class Climbing:
         pass
 
     def encode(self, batch: RecordBatch) -> list[str | None]:
-        return [None if value is None else value.decode() for value in batch.values()]
+        return [None if value is None else value.decode("utf-8", "surrogatepass") for value in batch.values()]
+
+
+class Leaving:
+    """A module's code that ends the process."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        raise SystemExit(3)
+
+    def encode(self, batch: RecordBatch) -> list[str | None]:
+        raise AssertionError("it was never made")
 
 
 class KeyTime:
@@ -328,6 +338,14 @@ def test_a_path_that_climbs_is_a_bad_records() -> None:
     assert paths.bad[1] == "its path 'a/../../b' has a part '.' or '..', which would lead out of its folder"
 
 
+def test_a_path_that_no_key_can_hold_is_a_bad_records() -> None:
+    """Control characters and halves of a surrogate pair, whatever class they come from."""
+    values = (b"a\nb", b"\x7f", "\ud800".encode("utf-8", "surrogatepass"), "é \U0001f600".encode())
+    paths = paths_of(Own(f"{HERE}Climbing"), batch_of(*values))
+    assert list(paths.bad) == [0, 1, 2]
+    assert paths.bad[0] == "its path 'a\\nb' holds a control character or half a surrogate pair, which no key can"
+
+
 def test_an_extractor_of_the_users_own() -> None:
     """Its times go through the same buckets and patterns."""
     paths = paths_of(by_hour(Own(f"{HERE}KeyTime")), batch_of(b"1", None, b"x" * 12))
@@ -342,6 +360,7 @@ def test_an_extractor_of_the_users_own() -> None:
         (Own(f"{HERE}Nothing"), "has no class Nothing"),
         (Own(f"{HERE}KeyTime"), "the class KeyTime has no method encode"),
         (Own(f"{HERE}Broken"), "must give 1 str or None, and gave int"),
+        (Own(f"{HERE}Leaving"), "raised SystemExit: 3"),
         (by_hour(Own(f"{HERE}Broken")), "raised KeyError: 'at'"),
     ],
 )

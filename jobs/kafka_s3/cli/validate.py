@@ -6,11 +6,15 @@ from pathlib import Path
 
 import click
 
-from kafka_s3.cli.common import as_json, configured, count, load_configuration, print_json, print_table
+from kafka_s3.cli.common import as_json, configured, count, iso, load_configuration, print_json, print_table
 from kafka_s3.errors import ConfigurationError
+from kafka_s3.joda.buckets import Bucketer
+from kafka_s3.joda.zones import zone
 from kafka_s3.settings import Loaded
+from kafka_s3.settings.model import TimePartitioner
 
 _NEEDLESS = "needless: "
+_SAMPLE_MS = 1_709_214_417_678  # no two parts of this time are equal: a path shows which letters mean what
 
 
 @click.command("validate", short_help="What a configuration means, or everything wrong with it.")
@@ -67,8 +71,14 @@ def _print(config: Path, loaded: Loaded) -> None:
 
 
 def _notes(loaded: Loaded) -> list[str]:
-    """What is still open: it may be known where the export runs, and is not known here."""
+    """What a pattern of paths comes to, and what is still open: it may be known where the export runs."""
     notes = []
+    match loaded.settings.partitioner:
+        case TimePartitioner(duration_ms, path_format, timezone, locale):
+            path = Bucketer(duration_ms, path_format, zone(timezone), locale).path(_SAMPLE_MS)
+            notes.append(f"a record of {iso(_SAMPLE_MS)} has the path {path}")
+        case _:
+            pass
     if not any(row.name.endswith("bootstrap.servers") for row in loaded.report):
         notes.append("bootstrap.servers is not in these files: it has to come from the Airflow connection.")
     open_variables = [row.name for row in loaded.report if "${" in row.value]

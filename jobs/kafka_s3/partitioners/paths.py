@@ -16,6 +16,7 @@ KEY_BYTES_MAX: Final = 1024
 _LONGEST_OFFSET: Final = 2**63 - 1
 _LONGEST_GENERATION: Final = 10**6
 _LONGEST_COLLISION: Final = 100
+_NOT_IN_KEYS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class Unpartitionable(str):
@@ -103,6 +104,8 @@ class FittingKeys:
         )
         if {".", ".."}.intersection(path.split(self.layout.directory_delim)):
             return f"its path {path[:60]!r} has a part '.' or '..', which would lead out of its folder"
+        if _NOT_IN_KEYS.search(path):
+            return f"its path {path[:60]!r} holds a control character or half a surrogate pair, which no key can"
         size = len(format_data_key(self.layout, name).encode())
         if size <= KEY_BYTES_MAX:
             return None
