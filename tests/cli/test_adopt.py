@@ -13,9 +13,24 @@ from confluent_kafka import TopicPartition as Assignment
 
 from tests.cli.command import call, call_process
 from tests.cli.conftest import SECRET, Connector
-from tests.export.sink import Encode, Sink, by_field, hourly
+from tests.export.sink import Encode, Sink, by_field
 
-LAYOUTS: dict[str, Encode | None] = {"default": None, "hourly": hourly(4), "field": by_field(3)}
+# How the sink's partitioner encodes an offset, and the properties that make ours do the same: the field `o` of a record
+# is its offset, and its time in milliseconds.
+TIME_BASED = {
+    "partitioner.class": "TimeBasedPartitioner",
+    "path.format": "'ms'=SSS",
+    "partition.duration.ms": "4",
+    "timezone": "UTC",
+    "locale": "en",
+    "timestamp.extractor": "RecordField",
+    "timestamp.field": "o",
+}
+LAYOUTS: dict[str, tuple[Encode | None, dict[str, str]]] = {
+    "default": (None, {}),
+    "time": (lambda offset: f"ms={offset // 4 * 4:03}", TIME_BASED),
+    "field": (lambda offset: f"o={offset}", {"partitioner.class": "FieldPartitioner", "partition.field.name": "o"}),
+}
 
 
 def _call(connector: Connector, command: str, *arguments: object, input: str | None = None) -> Result:
@@ -60,10 +75,14 @@ def group(connector: Connector) -> str:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_user_of_the_sink_moves_over(connector: Connector, group: str, layout: str) -> None:
-    """Names, group and Kafka agree: positions are shown and written; the run leaves nothing out and doubles none."""
+    """Names, group and Kafka agree: positions are shown and written; the run leaves nothing out and doubles none, and
+    goes on in the sink's folders."""
+    encode, properties = LAYOUTS[layout]
+    with connector.config.open("a") as config:
+        config.writelines(f"{name}={value}\n" for name, value in properties.items())
     _produce(connector, 0, 20)
     _produce(connector, 1, 2)
-    sink = _sink(connector, LAYOUTS[layout])
+    sink = _sink(connector, encode)
     sink.put(0, range(14))  # four rotations; two records in files that were never closed
     sink.put(1, range(2))
     _commit(connector, group, sink)
@@ -77,6 +96,8 @@ def test_a_user_of_the_sink_moves_over(connector: Connector, group: str, layout:
     assert "Adopted: _kafka_s3/" in result.stdout
     assert _call(connector, "run", "--until-now").exit_code == 0
     assert _exported(connector) == Counter([(0, n) for n in range(20)] + [(1, n) for n in range(2)])
+    folders = {key.split("/")[2] for key in connector.keys("topics/")}
+    assert folders == {f"partition={p}" for p in (0, 1)} if encode is None else set(map(encode, range(20)))
     verified = _call(connector, "verify", "--against-kafka")
     assert verified.exit_code == 0, verified.output
     assert "orphan" not in verified.stdout
