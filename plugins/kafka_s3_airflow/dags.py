@@ -21,7 +21,7 @@ from kafka_s3.errors import Problem
 from kafka_s3.settings import Outline, outline
 from kafka_s3_airflow import tasks
 from kafka_s3_airflow.operators import ExportOperator
-from kafka_s3_airflow.schedules import spoken, timetable_of
+from kafka_s3_airflow.schedules import MidnightTimetable, spoken, timetable_of
 
 WORKER_FILE: Final = "worker.properties"
 SUFFIXES: Final = (".properties", ".json")
@@ -117,16 +117,9 @@ def _dag_of(connector: Connector, environment: Mapping[str, str]) -> DAG:
 
 
 def _build(connector: Connector, known: Outline, environment: Mapping[str, str]) -> DAG:
-    timetable = timetable_of(known.schedule)
-    if timetable is None:
-        message = (
-            "not supported yet: it divides neither an hour into whole minutes nor a day into whole hours; "
-            "use for example 900000, 3600000 or 21600000"
-        )
-        raise ValueError(Problem("rotate.schedule.interval.ms", str(known.schedule.interval_ms), message))
     dag = _three_tasks(
         connector,
-        schedule=timetable,
+        schedule=timetable_of(known.schedule),
         tags=["kafka-s3"],
         doc_md=_document(connector, known),
         default_args=_retries(environment),
@@ -152,7 +145,7 @@ def broken(connector: Connector, problems: Sequence[str]) -> DAG:
 def _three_tasks(
     connector: Connector,
     *,
-    schedule: CronDataIntervalTimetable,
+    schedule: CronDataIntervalTimetable | MidnightTimetable,
     problems: str | None = None,
     **arguments: Any,
 ) -> DAG:
