@@ -21,7 +21,7 @@ from kafka_s3.errors import Problem
 from kafka_s3.settings import Outline, outline
 from kafka_s3_airflow import tasks
 from kafka_s3_airflow.operators import ExportOperator
-from kafka_s3_airflow.schedules import MidnightTimetable, spoken, timetable_of
+from kafka_s3_airflow.schedules import MidnightTimetable, is_known_to_airflow, spoken, timetable_of
 
 WORKER_FILE: Final = "worker.properties"
 SUFFIXES: Final = (".properties", ".json")
@@ -117,9 +117,17 @@ def _dag_of(connector: Connector, environment: Mapping[str, str]) -> DAG:
 
 
 def _build(connector: Connector, known: Outline, environment: Mapping[str, str]) -> DAG:
+    timetable = timetable_of(known.schedule)
+    if not is_known_to_airflow(timetable):
+        message = (
+            "its schedule is a timetable of the plugin kafka_s3, which Airflow has not loaded: install the package"
+            " kafka-s3 in Airflow's environment, or set [core] plugins_folder to the project's plugins/. An interval"
+            " that divides an hour into minutes or a day into hours works without"
+        )
+        raise ValueError(Problem("rotate.schedule.interval.ms", str(known.schedule.interval_ms), message))
     dag = _three_tasks(
         connector,
-        schedule=timetable_of(known.schedule),
+        schedule=timetable,
         tags=["kafka-s3"],
         doc_md=_document(connector, known),
         default_args=_retries(environment),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import calendar
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 import pendulum
+from airflow.plugins_manager import get_timetables_plugins
 from airflow.sdk import CronDataIntervalTimetable
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction, Timetable
 
@@ -17,6 +19,8 @@ from kafka_s3.settings.model import ScheduleSettings
 _MINUTE_MS = 60_000
 _HOUR_MS = 60 * _MINUTE_MS
 _DAY_MS = 24 * _HOUR_MS
+# Where the clock is not changed by whole hours. Airflow's cron raises there in autumn: "did not advance past".
+HALF_HOUR_CHANGES: Final = frozenset({"Australia/Lord_Howe", "Australia/LHI"})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -87,9 +91,14 @@ def next_interval(
 def timetable_of(schedule: ScheduleSettings) -> CronDataIntervalTimetable | MidnightTimetable:
     """Runs at each end of an interval, aligned to local midnight."""
     cron = cron_of(schedule.interval_ms)
-    if cron is None:
+    if cron is None or schedule.timezone in HALF_HOUR_CHANGES:
         return MidnightTimetable(schedule)
     return CronDataIntervalTimetable(cron, pendulum.timezone(schedule.timezone))
+
+
+def is_known_to_airflow(timetable: CronDataIntervalTimetable | MidnightTimetable) -> bool:
+    """Whether Airflow can store it. A DAG that it cannot store would take all DAGs of its file with it."""
+    return isinstance(timetable, CronDataIntervalTimetable) or type(timetable) in get_timetables_plugins().values()
 
 
 def cron_of(interval_ms: int) -> str | None:
@@ -119,7 +128,7 @@ def spoken(schedule: ScheduleSettings) -> str:
     >>> spoken(ScheduleSettings(5_400_000, "Europe/Berlin"))
     'every 90 minutes from midnight (Europe/Berlin)'
     """
-    units = ((_DAY_MS, "day"), (_HOUR_MS, "hour"), (_MINUTE_MS, "minute"), (1, "millisecond"))
+    units = ((_DAY_MS, "day"), (_HOUR_MS, "hour"), (_MINUTE_MS, "minute"), (1000, "second"), (1, "millisecond"))
     unit_ms, name = next(unit for unit in units if schedule.interval_ms % unit[0] == 0)
     count = schedule.interval_ms // unit_ms
     every = f"every {name}" if count == 1 else f"every {count} {name}s"
