@@ -8,7 +8,8 @@ go on as they were, and longer ones keep their hours on the clock: as cron has i
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -17,18 +18,44 @@ from kafka_s3.settings.model import ScheduleSettings
 
 _HOUR_MS = 3_600_000
 _DAY_MS = 24 * _HOUR_MS
+_BOUNDARY_WITHIN_MS = 3 * _DAY_MS  # the longest local day is one that a zone has had twice, of 48 hours
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def boundaries(schedule: ScheduleSettings, after_ms: int, until_ms: int) -> Iterator[int]:
     """Boundaries in `(after_ms, until_ms]`, ascending, in milliseconds since the epoch."""
     zone = ZoneInfo(schedule.timezone)
     # The day before too: where midnight comes twice, its end is later than the date says.
-    day = datetime.fromtimestamp(after_ms / 1000, zone).date() - timedelta(days=1)
+    day = _date(after_ms, zone) - timedelta(days=1)
     while True:
         if _at_ms(day, 0, zone) > until_ms:
             return
-        yield from (at for at in _of_day(day, zone, schedule.interval_ms) if after_ms < at <= until_ms)
+        edges = _of_day(day, zone, schedule.interval_ms)
+        yield from edges[bisect_right(edges, after_ms) : bisect_right(edges, until_ms)]
         day += timedelta(days=1)
+
+
+def following(schedule: ScheduleSettings, after_ms: int) -> int:
+    """The first boundary after a time. Looks at a few days, however long ago the schedule began."""
+    return next(boundaries(schedule, after_ms, after_ms + _BOUNDARY_WITHIN_MS))
+
+
+def latest(schedule: ScheduleSettings, at_ms: int) -> int:
+    """The last boundary at or before a time."""
+    zone = ZoneInfo(schedule.timezone)
+    day = _date(at_ms, zone)
+    while True:
+        edges = _of_day(day, zone, schedule.interval_ms)
+        count = bisect_right(edges, at_ms)
+        if count:
+            return edges[count - 1]
+        day -= timedelta(days=1)
+
+
+def last_complete(schedule: ScheduleSettings, at_ms: int) -> Interval:
+    """The last interval that ends at or before a time: what a manual run is for."""
+    end_ms = latest(schedule, at_ms)
+    return Interval(latest(schedule, end_ms - 1), end_ms)
 
 
 def slots(schedule: ScheduleSettings, since_ms: int | None, interval: Interval, slots_max: int) -> list[Interval]:
@@ -49,14 +76,18 @@ def slots(schedule: ScheduleSettings, since_ms: int | None, interval: Interval, 
     return [*kept, interval]
 
 
-def _of_day(day: date, zone: ZoneInfo, interval_ms: int) -> Iterator[int]:
+def _of_day(day: date, zone: ZoneInfo, interval_ms: int) -> Sequence[int]:
     """The boundaries of one local day, its midnight first; none of a day that a zone left out."""
     midnight, next_midnight = _at_ms(day, 0, zone), _at_ms(day + timedelta(days=1), 0, zone)
     if interval_ms <= _HOUR_MS:
-        yield from range(midnight, next_midnight, interval_ms)
-    else:
-        hours = (_at_ms(day, clock_ms, zone) for clock_ms in range(0, _DAY_MS, interval_ms))
-        yield from (at for at in hours if at < next_midnight)
+        return range(midnight, next_midnight, interval_ms)
+    hours = (_at_ms(day, clock_ms, zone) for clock_ms in range(0, _DAY_MS, interval_ms))
+    # Sorted: a gap of more than an hour puts a time that it holds behind later ones.
+    return sorted({at for at in hours if at < next_midnight})
+
+
+def _date(at_ms: int, zone: ZoneInfo) -> date:
+    return (_EPOCH + timedelta(milliseconds=at_ms)).astimezone(zone).date()
 
 
 def _at_ms(day: date, clock_ms: int, zone: ZoneInfo) -> int:

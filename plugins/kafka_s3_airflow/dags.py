@@ -21,7 +21,7 @@ from kafka_s3.errors import Problem
 from kafka_s3.settings import Outline, outline
 from kafka_s3_airflow import tasks
 from kafka_s3_airflow.operators import ExportOperator
-from kafka_s3_airflow.schedules import spoken, timetable_of
+from kafka_s3_airflow.schedules import MidnightTimetable, is_known_to_airflow, spoken, timetable_of
 
 WORKER_FILE: Final = "worker.properties"
 SUFFIXES: Final = (".properties", ".json")
@@ -118,10 +118,11 @@ def _dag_of(connector: Connector, environment: Mapping[str, str]) -> DAG:
 
 def _build(connector: Connector, known: Outline, environment: Mapping[str, str]) -> DAG:
     timetable = timetable_of(known.schedule)
-    if timetable is None:
+    if not is_known_to_airflow(timetable):
         message = (
-            "not supported yet: it divides neither an hour into whole minutes nor a day into whole hours; "
-            "use for example 900000, 3600000 or 21600000"
+            "its schedule is a timetable of the plugin kafka_s3, which Airflow has not loaded: install the package"
+            " kafka-s3 in Airflow's environment, or set [core] plugins_folder to the project's plugins/. An interval"
+            " that divides an hour into minutes or a day into hours works without"
         )
         raise ValueError(Problem("rotate.schedule.interval.ms", str(known.schedule.interval_ms), message))
     dag = _three_tasks(
@@ -152,7 +153,7 @@ def broken(connector: Connector, problems: Sequence[str]) -> DAG:
 def _three_tasks(
     connector: Connector,
     *,
-    schedule: CronDataIntervalTimetable,
+    schedule: CronDataIntervalTimetable | MidnightTimetable,
     problems: str | None = None,
     **arguments: Any,
 ) -> DAG:

@@ -1,11 +1,14 @@
-"""The plugin: its name, so far."""
+"""The plugin: what Airflow has to know by name, in every one of its processes."""
 
 from __future__ import annotations
 
 from airflow.plugins_manager import AirflowPlugin
+
+from kafka_s3_airflow.schedules import MidnightTimetable
 
 
 class KafkaS3Plugin(AirflowPlugin):
     """Found through the plugins folder in a checkout, through an entry point where the package is installed."""
 
     name = "kafka_s3"
+    timetables = [MidnightTimetable]  # noqa: RUF012  # as Airflow declares it

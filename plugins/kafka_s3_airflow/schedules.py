@@ -1,21 +1,104 @@
-"""`rotate.schedule.interval.ms` as one of Airflow's timetables."""
+"""`rotate.schedule.interval.ms` as a timetable: Airflow's cron where that can say it, else one of ours."""
 
 from __future__ import annotations
 
-from airflow.sdk import CronDataIntervalTimetable
-from pendulum import timezone
+import calendar
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
+import pendulum
+from airflow.plugins_manager import get_timetables_plugins
+from airflow.sdk import CronDataIntervalTimetable
+from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction, Timetable
+
+from kafka_s3.commit_log import Interval
+from kafka_s3.schedule import following, last_complete, latest
 from kafka_s3.settings.model import ScheduleSettings
 
 _MINUTE_MS = 60_000
 _HOUR_MS = 60 * _MINUTE_MS
 _DAY_MS = 24 * _HOUR_MS
+# Where the clock is not changed by whole hours. Airflow's cron raises there in autumn: "did not advance past".
+HALF_HOUR_CHANGES: Final = frozenset({"Australia/Lord_Howe", "Australia/LHI"})
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
-def timetable_of(schedule: ScheduleSettings) -> CronDataIntervalTimetable | None:
-    """Runs at each end of an interval, aligned to local midnight; `None` where cron cannot say that."""
+class MidnightTimetable(Timetable):
+    """A run at the end of each interval, whose ends are the engine's `boundaries`; what cron cannot say.
+
+    Like Airflow's cron with data intervals in everything but where the boundaries lie. Airflow stores this class by
+    its name (`kafka_s3_airflow.schedules.MidnightTimetable`) in every serialised DAG, and finds it by the plugin.
+    """
+
+    def __init__(self, schedule: ScheduleSettings) -> None:
+        self._schedule = schedule
+        self.description = spoken(schedule)
+
+    @property
+    def summary(self) -> str:
+        """What the list of DAGs shows in the place of a cron expression."""
+        return self.description
+
+    def serialize(self) -> dict[str, int | str]:
+        """What is stored in Airflow's database; `deserialize` is its inverse."""
+        return {"interval_ms": self._schedule.interval_ms, "timezone": self._schedule.timezone}
+
+    @classmethod
+    def deserialize(cls, data: Mapping[str, int | str]) -> Timetable:
+        """The timetable that was stored."""
+        return cls(ScheduleSettings(int(data["interval_ms"]), str(data["timezone"])))
+
+    def infer_manual_data_interval(self, *, run_after: datetime) -> DataInterval:
+        """The last complete interval, which `airflow dags test` and the Trigger button get."""
+        return _to_airflow(last_complete(self._schedule, _ms(run_after)))
+
+    def next_dagrun_info(
+        self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction
+    ) -> DagRunInfo | None:
+        """The next scheduled run; without catch-up never one before the last complete interval."""
+        last = None if last_automated_data_interval is None else _from_airflow(last_automated_data_interval)
+        found = next_interval(self._schedule, last, restriction, _ms(datetime.now(UTC)))
+        return None if found is None else DagRunInfo.interval(*_to_airflow(found))
+
+
+def next_interval(
+    schedule: ScheduleSettings, last: Interval | None, restriction: TimeRestriction, now_ms: int
+) -> Interval | None:
+    """The interval after `last`, the newest that has a run, inside the restriction; `None` if there is none.
+
+    As `airflow.timetables.interval.CronDataIntervalTimetable` has it, the alignment to a schedule that is new included.
+    """
+    # The first interval begins at the start_date, or at the next boundary if that is none.
+    first = None if restriction.earliest is None else following(schedule, _ms(restriction.earliest - _MICROSECOND))
+    if not restriction.catchup:
+        newest = last_complete(schedule, now_ms).start_ms
+        first = newest if first is None else max(first, newest)
+    if last is None:
+        if first is None:
+            return None
+        start = first
+    else:
+        start = max(latest(schedule, last.end_ms), first if first is not None else last.start_ms)
+        if start <= last.start_ms:  # the schedule was a finer one: a second run of one start would stall the DAG
+            start = following(schedule, last.start_ms)
+    if restriction.latest is not None and start > _ms(restriction.latest):
+        return None
+    return Interval(start, following(schedule, start))
+
+
+def timetable_of(schedule: ScheduleSettings) -> CronDataIntervalTimetable | MidnightTimetable:
+    """Runs at each end of an interval, aligned to local midnight."""
     cron = cron_of(schedule.interval_ms)
-    return None if cron is None else CronDataIntervalTimetable(cron, timezone(schedule.timezone))
+    if cron is None or schedule.timezone in HALF_HOUR_CHANGES:
+        return MidnightTimetable(schedule)
+    return CronDataIntervalTimetable(cron, pendulum.timezone(schedule.timezone))
+
+
+def is_known_to_airflow(timetable: CronDataIntervalTimetable | MidnightTimetable) -> bool:
+    """Whether Airflow can store it. A DAG that it cannot store would take all DAGs of its file with it."""
+    return isinstance(timetable, CronDataIntervalTimetable) or type(timetable) in get_timetables_plugins().values()
 
 
 def cron_of(interval_ms: int) -> str | None:
@@ -45,8 +128,24 @@ def spoken(schedule: ScheduleSettings) -> str:
     >>> spoken(ScheduleSettings(5_400_000, "Europe/Berlin"))
     'every 90 minutes from midnight (Europe/Berlin)'
     """
-    units = ((_DAY_MS, "day"), (_HOUR_MS, "hour"), (_MINUTE_MS, "minute"), (1, "millisecond"))
+    units = ((_DAY_MS, "day"), (_HOUR_MS, "hour"), (_MINUTE_MS, "minute"), (1000, "second"), (1, "millisecond"))
     unit_ms, name = next(unit for unit in units if schedule.interval_ms % unit[0] == 0)
     count = schedule.interval_ms // unit_ms
     every = f"every {name}" if count == 1 else f"every {count} {name}s"
     return f"{every} from midnight ({schedule.timezone})"
+
+
+def _ms(at: datetime) -> int:
+    """Milliseconds since the epoch, rounded down. Not by `timestamp()`, whose fractions are not exact."""
+    return calendar.timegm(at.utctimetuple()) * 1000 + at.microsecond // 1000
+
+
+def _from_airflow(interval: DataInterval) -> Interval:
+    return Interval(_ms(interval.start), _ms(interval.end))
+
+
+def _to_airflow(interval: Interval) -> DataInterval:
+    start, end = (
+        pendulum.instance(_EPOCH + timedelta(milliseconds=edge_ms)) for edge_ms in (interval.start_ms, interval.end_ms)
+    )
+    return DataInterval(start, end)

@@ -124,13 +124,25 @@ def test_schedule(tmp_path: Path, interval_ms: str, cron: str) -> None:
     assert timetable.timezone.name == "Europe/Berlin"
 
 
-@pytest.mark.parametrize("interval_ms", ["420000", "5400000", "18000000", "90000"])
-def test_schedule_that_cron_cannot_say(tmp_path: Path, interval_ms: str) -> None:
-    """An interval that divides neither an hour nor a day is refused by name, since cron would run at other times."""
-    write(tmp_path, "a.properties", "a", f"rotate.schedule.interval.ms={interval_ms}\ntimezone=UTC\n")
+@pytest.mark.parametrize(
+    ("interval_ms", "spoken"),
+    [
+        ("60001", "every 60001 milliseconds"),
+        ("90000", "every 90 seconds"),
+        ("420000", "every 7 minutes"),
+        ("5400000", "every 90 minutes"),
+        ("18000000", "every 5 hours"),
+        ("25200000", "every 7 hours"),
+    ],
+)
+def test_schedule_that_cron_cannot_say(tmp_path: Path, interval_ms: str, spoken: str) -> None:
+    """An interval that divides neither an hour nor a day is a timetable of ours, and the UI says which."""
+    write(tmp_path, "a.properties", "a", f"rotate.schedule.interval.ms={interval_ms}\ntimezone=Europe/Berlin\n")
     dag = dags_of(tmp_path)["a"]
-    assert not healthy(dag)
-    assert f"rotate.schedule.interval.ms={interval_ms}: not supported yet" in dag.doc_md
+    assert healthy(dag), dag.doc_md
+    assert type(dag.timetable).__name__ == "MidnightTimetable"
+    assert dag.timetable.summary == dag.timetable.description == f"{spoken} from midnight (Europe/Berlin)"
+    assert f"Runs {spoken} from midnight (Europe/Berlin)" in dag.doc_md
 
 
 WRONG = {
@@ -278,6 +290,9 @@ from airflow import plugins_manager
 plugins, errors = plugins_manager._get_plugins()
 import json as again
 assert again is json and json.loads("[1]") == [1]
+assert list(plugins_manager.get_timetables_plugins()) == [
+    "kafka_s3_airflow.schedules.MidnightTimetable"
+]
 print(json.dumps([[str(each.source) for each in plugins if each.name == "kafka_s3"], errors]))
 """
 # As if the package were not installed, whatever the environment of the tests.
@@ -308,6 +323,44 @@ def test_plugin_in_a_checkout() -> None:
     """Where the package is not installed, the plugins folder brings the plugin; no module of it hides the standard
     library's."""
     assert plugins(NOT_INSTALLED + PLUGINS) == ["$PLUGINS_FOLDER/kafka_s3_plugin.py"]
+
+
+WITHOUT_PLUGIN = """
+import sys
+from pathlib import Path
+from airflow import plugins_manager
+from airflow.serialization.serialized_objects import DagSerialization
+from kafka_s3_airflow.dags import dags_of
+assert not plugins_manager.get_timetables_plugins()
+dags = dags_of(Path(sys.argv[1]), {})
+assert [DagSerialization.to_dict(dag)["dag"]["dag_id"] for dag in dags.values()] == ["a", "b"]
+assert dags["a"].tags == {"kafka-s3"}, dags["a"].doc_md
+assert dags["b"].tags == {"kafka-s3", "broken"}
+print(dags["b"].doc_md)
+"""
+
+
+def test_a_timetable_that_airflow_has_not_loaded(tmp_path: Path) -> None:
+    """Where Airflow does not find the plugin, a connector that needs its timetable is broken and says what to do; it
+    does not make Airflow fail to store the file's DAGs, which would mark them all stale."""
+    connectors, nothing = tmp_path / "connectors", tmp_path / "plugins"
+    connectors.mkdir()
+    nothing.mkdir()
+    write(connectors, "a.properties", "a")
+    write(connectors, "b.properties", "b", "rotate.schedule.interval.ms=5400000\ntimezone=UTC\n")
+    paths = os.pathsep.join([str(ROOT / "jobs"), str(ROOT / "plugins")])
+    environment = {**os.environ, "PYTHONPATH": paths, "AIRFLOW__CORE__PLUGINS_FOLDER": str(nothing)}
+    done = subprocess.run(
+        [sys.executable, "-c", NOT_INSTALLED + WITHOUT_PLUGIN, str(connectors)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "rotate.schedule.interval.ms=5400000: its schedule is a timetable of the plugin kafka_s3" in done.stdout
+    assert "plugins_folder" in done.stdout
 
 
 def test_plugin_of_the_installed_package(tmp_path: Path) -> None:

@@ -223,6 +223,22 @@ def test_hours(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:
     assert not [path for path in stored if CANARY.encode() in path.read_bytes()]
 
 
+def test_an_interval_that_cron_cannot_say(bench: Bench) -> None:
+    """`dags test` of a connector with 90 minutes exports the last complete 90 minutes, counted from local midnight."""
+    [file] = (bench.folder / "connectors").iterdir()
+    file.write_text(file.read_text() + "rotate.schedule.interval.ms=5400000\ntimezone=Asia/Kolkata\n")
+    # 13:30 to 15:00 in Kolkata is 8:00 to 9:30 in UTC.
+    interval_ms = [int((EIGHT + minutes * MINUTE).timestamp() * 1000) for minutes in (0, 90)]
+    bench.produce(0, EIGHT - MINUTE, lines(0, 10))
+    bench.produce(0, EIGHT + MINUTE, lines(10, 20))
+    bench.produce(0, NINE + 31 * MINUTE, lines(30, 5))
+    first = bench.run(EIGHT + 89 * MINUTE)
+    assert (first.state, bench.values()) == ("success", list(range(10)))
+    second = bench.run(NINE + 59 * MINUTE)
+    assert (second.state, bench.values()) == ("success", list(range(30)))
+    assert [event["interval_ms"] for _, event in bench.events(second.run_id)] == [interval_ms]
+
+
 @pytest.mark.scheduler  # starts Airflow from nothing, twice
 def test_resume_without_airflows_state(bench: Bench) -> None:
     """The bucket is the only state: with Airflow's home and database gone, the next run goes on where it was.

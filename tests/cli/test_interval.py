@@ -6,7 +6,7 @@ import click
 import pytest
 
 from kafka_s3.cli.common import Time, iso
-from kafka_s3.cli.interval import last_complete
+from kafka_s3.schedule import last_complete
 from kafka_s3.settings.model import ScheduleSettings
 
 HOUR = 3_600_000

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_s3.commit_log import Interval
-from kafka_s3.schedule import boundaries, slots
+from kafka_s3.schedule import boundaries, following, last_complete, latest, slots
 from kafka_s3.settings.model import ScheduleSettings
 
 HOUR = 3_600_000
@@ -24,6 +24,8 @@ ZONES = [
     "Asia/Kolkata",
     "America/Sao_Paulo",
     "Pacific/Apia",
+    "Australia/Lord_Howe",  # half an hour of daylight saving
+    "Antarctica/Troll",  # two hours of it
 ]
 
 
@@ -152,7 +154,9 @@ def test_before_1970() -> None:
 
 
 times = st.integers(ms("1965-01-01"), ms("2040-01-01"))
-intervals_ms = st.sampled_from([60_000, 900_000, HOUR, 5 * HOUR, 7 * HOUR, DAY, 2 * DAY])
+intervals_ms = st.one_of(
+    st.sampled_from([60_000, 900_000, HOUR, 5 * HOUR, 7 * HOUR, DAY, 2 * DAY]), st.integers(60_000, DAY)
+)
 
 
 @given(times, st.integers(0, 3 * DAY), st.integers(0, 3 * DAY), intervals_ms, st.sampled_from(ZONES))
@@ -166,7 +170,58 @@ def test_boundaries_do_not_depend_on_where_one_starts_to_look(
     assert found == sorted(set(found))
     assert all(start < at <= end for at in found)
     assert found == [*boundaries(schedule, start, middle), *boundaries(schedule, middle, end)]
-    assert all(later - earlier <= min(interval_ms, DAY + HOUR) for earlier, later in itertools.pairwise(found))
+    longest = interval_ms if interval_ms <= HOUR else min(interval_ms, DAY) + 2 * HOUR  # at Troll in autumn
+    assert all(later - earlier <= longest for earlier, later in itertools.pairwise(found))
+
+
+@given(times, intervals_ms, st.sampled_from(ZONES))
+def test_the_boundaries_on_both_sides(at: int, interval_ms: int, zone: str) -> None:
+    """`latest` and `following` are the neighbours that `boundaries` has, and the last complete interval ends before."""
+    schedule = ScheduleSettings(interval_ms, zone)
+    before, after = latest(schedule, at), following(schedule, at)
+    around = list(boundaries(schedule, at - 4 * DAY, at + 4 * DAY))
+    assert before == max(edge for edge in around if edge <= at)
+    assert after == min(edge for edge in around if edge > at)
+    assert last_complete(schedule, at) == Interval(latest(schedule, before - 1), before)
+
+
+def test_intervals_between_an_hour_and_two_when_the_clock_is_changed() -> None:
+    """Counted anew from midnight; a time that Berlin's short day leaves out comes an hour later, and of one that the
+    long day has twice the second counts."""
+    schedule = ScheduleSettings(HOUR * 3 // 2, "Europe/Berlin")
+    assert local(schedule, "2026-03-05T21:00", "2026-03-06T02:00") == [
+        "05 22:30+0100",
+        "06 00:00+0100",
+        "06 01:30+0100",
+    ]
+    assert local(schedule, "2026-03-29T01:00", "2026-03-29T05:00") == [
+        "29 01:30+0100",
+        "29 03:00+0200",
+        "29 04:30+0200",
+    ]
+    assert local(ScheduleSettings(70 * 60_000, "Europe/Berlin"), "2026-03-29T01:00", "2026-03-29T05:00") == [
+        "29 01:10+0100",
+        "29 03:20+0200",
+        "29 03:30+0200",
+        "29 04:40+0200",
+    ]
+    assert local(ScheduleSettings(70 * 60_000, "Europe/Berlin"), "2026-10-25T01:00", "2026-10-25T05:00") == [
+        "25 01:10+0200",
+        "25 02:20+0100",
+        "25 03:30+0100",
+        "25 04:40+0100",
+    ]
+
+
+def test_a_gap_of_two_hours() -> None:
+    """At Troll the clock goes from 1 to 3: what the gap holds comes two hours later, in the order of time."""
+    schedule = ScheduleSettings(61 * 60_000, "Antarctica/Troll")
+    assert local(schedule, "2026-03-29T00:30", "2026-03-29T05:00") == [
+        "29 03:01+0200",
+        "29 03:03+0200",
+        "29 04:02+0200",
+        "29 04:04+0200",
+    ]
 
 
 # Catching up.

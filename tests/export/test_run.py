@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -30,7 +33,7 @@ from kafka_s3.planning import RunRequest
 from kafka_s3.ports import ObjectStore
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
-from kafka_s3.settings.model import Settings
+from kafka_s3.settings.model import ScheduleSettings, Settings
 from tests.support import HOUR_MS, identified, make_settings, request, rows_of
 
 TOPIC = "orders"
@@ -395,6 +398,33 @@ def test_missed_boundaries_get_a_batch_each_with_their_own_time() -> None:
         (1, 4),
         (2, 6),
         (4, 8),
+    ]
+
+
+def test_missed_boundaries_of_ninety_minutes() -> None:
+    """They lie where the DAG's timetable has them: counted from Berlin's midnight, anew on each of its days, and on
+    the day that has 23 hours too."""
+    place = Place(partitions=1)
+    place.settings = replace(place.settings, schedule=ScheduleSettings(HOUR_MS * 3 // 2, "Europe/Berlin"))
+    zone = ZoneInfo("Europe/Berlin")
+    evening, night, morning = (
+        int(datetime(2026, 3, day, hour, minute, tzinfo=zone).timestamp() * 1000)
+        for day, hour, minute in ((28, 21, 0), (28, 22, 30), (29, 4, 30))
+    )
+    place.produce(0, 1, at_ms=evening)
+    place.run("punctual", interval=(evening, night), now_ms=night)
+    for half_hours in range(10):  # the last at half past four, by the clock that was put forward
+        place.produce(0, 1, at_ms=night + half_hours * HOUR_MS // 2)
+    place.run("late", interval=(morning, morning + HOUR_MS * 3 // 2), now_ms=morning + HOUR_MS * 3 // 2)
+    late = [entry for entry in place.entries() if entry.run_id == "late"]
+    shown = [
+        (datetime.fromtimestamp(e.interval.start_ms / 1000, zone), e.ranges[0].records) for e in late if e.interval
+    ]
+    assert [(f"{start:%d %H:%M}", records) for start, records in shown] == [
+        ("28 22:30", 3),
+        ("29 00:00", 3),
+        ("29 01:30", 1),  # half an hour: 2 o'clock was 3 o'clock
+        ("29 03:00", 3),
     ]
 
 

@@ -32,6 +32,7 @@ CONNECTORS = {
     "cut_off": {"s3.part.retries": "0"},
     "broken": {"flush.size": "many", "s3.compresion.type": "gzip"},
     "backfilled": MINUTELY,
+    "ninety_minutes": {"rotate.schedule.interval.ms": "5400000", "timezone": "Europe/Berlin"},
     **{name: {"topics": "scheduler-killed"} for name in KILLED},
 }
 

@@ -12,6 +12,8 @@ import psutil
 import pytest
 
 from kafka_s3.naming import LogLayout
+from kafka_s3.schedule import following, last_complete, latest
+from kafka_s3.settings.model import ScheduleSettings
 from tests.processes import below
 from tests.scheduler.world import ENDED, Run, World, lines, until
 
@@ -42,6 +44,24 @@ def test_the_good_are_well_beside_a_broken_one(world: World) -> None:
     said = world.said("broken", run, "plan")
     assert "flush.size=many" in said
     assert "s3.compresion.type" in said
+
+
+def test_a_schedule_that_cron_cannot_say(world: World) -> None:
+    """The dag-processor stores a timetable of the plugin, the scheduler starts a run by it, and the api-server shows
+    it: the interval that is over gets a run when the DAG is unpaused, and the next run is for the one after."""
+    name, schedule = "ninety_minutes", ScheduleSettings(90 * 60_000, "Europe/Berlin")
+    before_ms = _ms(datetime.now(UTC))
+    with world.unpaused(name):
+        run = world.ended(name)
+    assert (run.kind, run.state, run.states) == ("scheduled", "success", {**ALL_WELL, "export": "skipped"})
+    over = {last_complete(schedule, at_ms).end_ms for at_ms in (before_ms, _ms(datetime.now(UTC)))}
+    assert run.interval_end is not None
+    assert _ms(run.interval_end) in over
+    dag = world.api.get(f"/dags/{name}/details")
+    assert dag["timetable_summary"] == dag["timetable_description"] == "every 90 minutes from midnight (Europe/Berlin)"
+    begin, end = (_ms(datetime.fromisoformat(dag[f"next_dagrun_data_interval_{edge}"])) for edge in ("start", "end"))
+    assert begin >= _ms(run.interval_end)
+    assert [begin, end] == [latest(schedule, begin), following(schedule, begin)]
 
 
 def test_manual_runs(world: World) -> None:
@@ -208,6 +228,10 @@ def test_a_killed_task_is_retried(world: World, victim: str) -> None:
     assert world.verified(name) == 60_000
     assert world.call(name, "status").stdout.startswith("All is well")
     assert list((world.folder.parent / "tmp").glob("kafka-s3-spark-*")) == []
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
 
 
 def assert_failed_at_once(world: World, name: str, run: Run, task: str) -> None:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from kafka_s3.cli.common import Time, interval_text, now_ms
 from kafka_s3.commit_log import Interval
-from kafka_s3.schedule import boundaries
+from kafka_s3.schedule import last_complete
 from kafka_s3.settings.model import ScheduleSettings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-_LOOK_BACK_MS: Final = 4 * 86_400_000  # an interval is at most a day, and a local day at most 25 hours or so
 
 
 def for_a_time(function: Function) -> Function:
@@ -45,9 +43,3 @@ def chosen_interval(schedule: ScheduleSettings, given: tuple[int, int] | None, u
     chosen = last_complete(schedule, now_ms())
     click.echo(f"Interval {interval_text(chosen)}, the schedule's last complete one.", err=True)
     return chosen
-
-
-def last_complete(schedule: ScheduleSettings, at_ms: int) -> Interval:
-    """The last interval of the schedule that ends at or before a time, as a manual run in Airflow has it."""
-    edges = list(boundaries(schedule, at_ms - _LOOK_BACK_MS, at_ms))
-    return Interval(edges[-2], edges[-1])
