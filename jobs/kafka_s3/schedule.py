@@ -10,10 +10,10 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from datetime import UTC, date, datetime, time, timedelta
-from zoneinfo import ZoneInfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from kafka_s3.commit_log import Interval
+from kafka_s3.joda.zones import zone as find_zone
 from kafka_s3.settings.model import ScheduleSettings
 
 _HOUR_MS = 3_600_000
@@ -24,7 +24,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def boundaries(schedule: ScheduleSettings, after_ms: int, until_ms: int) -> Iterator[int]:
     """Boundaries in `(after_ms, until_ms]`, ascending, in milliseconds since the epoch."""
-    zone = ZoneInfo(schedule.timezone)
+    zone = find_zone(schedule.timezone).tzinfo
     # The day before too: where midnight comes twice, its end is later than the date says.
     day = _date(after_ms, zone) - timedelta(days=1)
     while True:
@@ -42,7 +42,7 @@ def following(schedule: ScheduleSettings, after_ms: int) -> int:
 
 def latest(schedule: ScheduleSettings, at_ms: int) -> int:
     """The last boundary at or before a time."""
-    zone = ZoneInfo(schedule.timezone)
+    zone = find_zone(schedule.timezone).tzinfo
     day = _date(at_ms, zone)
     while True:
         edges = _of_day(day, zone, schedule.interval_ms)
@@ -76,7 +76,7 @@ def slots(schedule: ScheduleSettings, since_ms: int | None, interval: Interval, 
     return [*kept, interval]
 
 
-def _of_day(day: date, zone: ZoneInfo, interval_ms: int) -> Sequence[int]:
+def _of_day(day: date, zone: tzinfo, interval_ms: int) -> Sequence[int]:
     """The boundaries of one local day, its midnight first; none of a day that a zone left out."""
     midnight, next_midnight = _at_ms(day, 0, zone), _at_ms(day + timedelta(days=1), 0, zone)
     if interval_ms <= _HOUR_MS:
@@ -86,11 +86,11 @@ def _of_day(day: date, zone: ZoneInfo, interval_ms: int) -> Sequence[int]:
     return sorted({at for at in hours if at < next_midnight})
 
 
-def _date(at_ms: int, zone: ZoneInfo) -> date:
+def _date(at_ms: int, zone: tzinfo) -> date:
     return (_EPOCH + timedelta(milliseconds=at_ms)).astimezone(zone).date()
 
 
-def _at_ms(day: date, clock_ms: int, zone: ZoneInfo) -> int:
+def _at_ms(day: date, clock_ms: int, zone: tzinfo) -> int:
     """When the clock shows so much on a day: the second time if it does twice, later by the gap if it never does."""
     local = datetime.combine(day, time(), zone) + timedelta(milliseconds=clock_ms)  # the clock's own arithmetic
     return max(int(local.replace(fold=fold).astimezone(UTC).timestamp() * 1000) for fold in (0, 1))

@@ -13,6 +13,7 @@ from airflow.sdk import CronDataIntervalTimetable
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction, Timetable
 
 from kafka_s3.commit_log import Interval
+from kafka_s3.joda.zones import zone as find_zone
 from kafka_s3.schedule import following, last_complete, latest
 from kafka_s3.settings.model import ScheduleSettings
 
@@ -90,10 +91,11 @@ def next_interval(
 
 def timetable_of(schedule: ScheduleSettings) -> CronDataIntervalTimetable | MidnightTimetable:
     """Runs at each end of an interval, aligned to local midnight."""
-    cron = cron_of(schedule.interval_ms)
-    if cron is None or schedule.timezone in HALF_HOUR_CHANGES:
+    cron, zone = cron_of(schedule.interval_ms), find_zone(schedule.timezone)
+    # Airflow cannot store a zone that is an offset.
+    if cron is None or zone.key in HALF_HOUR_CHANGES or (zone.fixed and zone.id != "UTC"):
         return MidnightTimetable(schedule)
-    return CronDataIntervalTimetable(cron, pendulum.timezone(schedule.timezone))
+    return CronDataIntervalTimetable(cron, pendulum.timezone(zone.key))
 
 
 def is_known_to_airflow(timetable: CronDataIntervalTimetable | MidnightTimetable) -> bool:

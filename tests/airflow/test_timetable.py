@@ -296,3 +296,13 @@ def test_a_late_run_plans_the_intervals_of_punctual_ones(interval_ms: int, zone:
     committed, *_, own = runs
     found = slots(schedule, ms(committed.end), Interval(ms(own.start), ms(own.end)), 168)
     assert [of_airflow(slot) for slot in found] == runs[1:]
+
+
+@pytest.mark.parametrize(
+    ("zone", "midnight"), [("+05:30", "2024-03-01T18:30"), ("PST", "2024-03-02T08:00"), ("UTC", "2024-03-02T00:00")]
+)
+def test_zones_that_paths_know_are_schedules_too(tmp_path: Path, zone: str, midnight: str) -> None:
+    """Offsets and Java's short names, in a DAG that Airflow stores and reads back."""
+    dag = stored(tmp_path, DAY, zone)
+    interval = dag.timetable.infer_manual_data_interval(run_after=pendulum.datetime(2024, 3, 2, 12))
+    assert interval.end == datetime.fromisoformat(f"{midnight}+00:00")

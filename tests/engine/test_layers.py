@@ -50,7 +50,7 @@ ALLOWED: dict[str, set[str]] = {
     "converters": {"settings"},
     "formats": {"converters", "custom", "errors", "settings"},
     "commit_log": {"errors", "ranges"},
-    "schedule": {"commit_log", "settings"},
+    "schedule": {"commit_log", "joda", "settings"},
     "planning": {"commit_log", "ports", "ranges", "settings"},
     "writer": {"converters", "formats", "naming", "partitioners", "ranges", "records", "settings"},
     "memory": {"errors", "ports", "ranges", "records"},

@@ -14,7 +14,7 @@ import zoneinfo
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from kafka_s3.joda import JodaError
 from kafka_s3.joda.days import DAY_MS, DAYS_PER_400_YEARS, days_of
@@ -104,6 +104,11 @@ class Zone:
     def key(self) -> str:
         """The id of the rules: `America/Los_Angeles` of `PST`."""
         return self.id if self._rules is None else self._rules.key
+
+    @property
+    def tzinfo(self) -> tzinfo:
+        """The zone for those who calculate with datetimes."""
+        return self._rules or (timezone(timedelta(milliseconds=self._fixed_ms)) if self._fixed_ms else UTC)
 
     def offset_ms(self, at_ms: int) -> int:
         """What the zone's clocks show ahead of UTC at an instant."""
