@@ -30,6 +30,15 @@ from kafka_s3.settings.model import (
 )
 
 HOUR_MS = 3_600_000
+#: A connector's properties with nothing but what has no default.
+MINIMAL = {
+    "name": "orders",
+    "topics": "orders",
+    "s3.bucket.name": "archive",
+    "storage.class": "io.confluent.connect.s3.storage.S3Storage",
+    "format.class": "io.confluent.connect.s3.format.json.JsonFormat",
+    "flush.size": "3",
+}
 _DEFAULT = DefaultPartitioner()
 LATER_MS = 10**15  # a clock far ahead of every timestamp in a test
 

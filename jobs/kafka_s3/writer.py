@@ -159,7 +159,8 @@ class RangeWriter:
             for start, end in _runs(excluded, stop):
                 self._append(paths.each, _Chunk(batch, rows.part(start, end), range(start, end), paths.times))
         else:
-            self._append_each(batch, rows, paths.each, paths.times, [i for i in range(stop) if i not in excluded])
+            indexes = [index for index in range(stop) if index not in excluded] if excluded else range(stop)
+            self._append_each(batch, rows, paths.each, paths.times, indexes)
         return self._stopped_at is None
 
     def finish(self) -> Written:

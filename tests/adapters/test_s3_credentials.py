@@ -19,6 +19,7 @@ from kafka_s3.s3 import S3Store, credentials
 from kafka_s3.settings import from_mapping
 from kafka_s3.settings.model import OwnProvider
 from tests.adapters.loopback import ScriptedServer, Seen, answer, as_s3_does, refusal
+from tests.support import MINIMAL
 from tools.parts.s3 import MotoServer
 
 SDK1, SDK2 = "com.amazonaws.auth", "software.amazon.awssdk.auth.credentials"
@@ -32,12 +33,7 @@ ROLE = {
 }
 KEYS = {"aws.access.key.id": "AKIASTATIC", "aws.secret.access.key": "secret"}
 BASE = {
-    "name": "orders",
-    "topics": "orders",
-    "s3.bucket.name": "archive",
-    "storage.class": "io.confluent.connect.s3.storage.S3Storage",
-    "format.class": "io.confluent.connect.s3.format.json.JsonFormat",
-    "flush.size": "3",
+    **MINIMAL,
     "s3.region": "eu-central-1",
     "s3.retry.backoff.ms": "0",
     "s3.part.retries": "1",

@@ -17,15 +17,11 @@ from kafka_s3.ports import Put
 from kafka_s3.s3 import S3Store
 from kafka_s3.settings import from_mapping
 from tests.adapters.loopback import ScriptedServer, answer, as_s3_does, refusal
+from tests.support import MINIMAL
 from tools.parts.s3 import VersityGateway
 
 BASE = {
-    "name": "orders",
-    "topics": "orders",
-    "s3.bucket.name": "archive",
-    "storage.class": "io.confluent.connect.s3.storage.S3Storage",
-    "format.class": "io.confluent.connect.s3.format.json.JsonFormat",
-    "flush.size": "3",
+    **MINIMAL,
     "s3.region": "eu-central-1",
     "aws.access.key.id": "AKIAEXAMPLE",
     "aws.secret.access.key": "secret",

@@ -6,24 +6,16 @@ import pytest
 
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.settings import Loaded, from_mapping
+from tests.support import MINIMAL
 
 Load = Callable[..., Loaded]
 Problems = Callable[..., dict[str, str]]
-
-_MINIMAL = {
-    "name": "orders",
-    "topics": "orders",
-    "s3.bucket.name": "archive",
-    "storage.class": "io.confluent.connect.s3.storage.S3Storage",
-    "format.class": "io.confluent.connect.s3.format.json.JsonFormat",
-    "flush.size": "3",
-}
 
 
 @pytest.fixture
 def minimal() -> dict[str, str]:
     """A configuration with nothing but what has no default."""
-    return dict(_MINIMAL)
+    return dict(MINIMAL)
 
 
 @pytest.fixture

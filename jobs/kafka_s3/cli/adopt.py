@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -19,6 +16,7 @@ from kafka_s3.cli.common import (
     print_json,
     print_table,
     printable,
+    progress_bar,
 )
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.export.adopt import Found, Progress, adopt, look
@@ -71,7 +69,7 @@ def command(
     basis = Basis.GROUP if from_group else Basis.OBJECTS if from_objects else Basis.AGREED
     given = {} if positions is None else _read_positions(positions)
     choice = Choice(from_group or f"connect-{settings.name}", basis, given)
-    with _progress() as tell:
+    with progress_bar("counting records", _shown) as tell:
         found = look(exporter, KafkaSource(settings.kafka), choice, tell)
     if not json_:
         _print(found, f"s3://{settings.s3.bucket}")
@@ -105,20 +103,8 @@ def _confirmed() -> bool:
         return False
 
 
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[Progress], None]]:
-    """A bar on stderr if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    with Bar(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("counting records", total=None)
-        yield lambda at: bar.update(
-            task, total=at.to_count, completed=at.counted, description=f"counting records, {at.to_count:,} objects"
-        )
+def _shown(at: Progress) -> tuple[int | None, int, str]:
+    return at.to_count, at.counted, f"counting records, {at.to_count:,} objects"
 
 
 def _print(found: Found, where: str) -> None:

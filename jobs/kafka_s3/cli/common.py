@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ import click
 from kafka_s3.commit_log import Interval
 from kafka_s3.settings import Loaded, Lookups, load, read_text
 
+State = TypeVar("State")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -118,3 +120,24 @@ def count(number: int, one: str, many: str | None = None) -> str:
     ('1 record', '1,200 records', '2 entries')
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+@contextlib.contextmanager
+def progress_bar(
+    waiting_for: str, shown: Callable[[State], tuple[int | None, int, str]]
+) -> Iterator[Callable[[State], None]]:
+    """A bar on stderr if that is a terminal. `shown`: of a state, how much there is, how much is done, and of what."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(waiting_for, total=None)
+
+        def tell(state: State) -> None:
+            total, completed, description = shown(state)
+            bar.update(task, total=total, completed=completed, description=description)
+
+        yield tell

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from kafka_s3.cli.common import as_json, configured, count, load_configuration, print_json, printable
+from kafka_s3.cli.common import as_json, configured, count, load_configuration, print_json, printable, progress_bar
 from kafka_s3.export.log import Log
 from kafka_s3.export.verify import Kafka, Progress, Verified, verify
 from kafka_s3.naming import LogLayout
@@ -37,7 +34,7 @@ def command(config: Path, worker: Path | None, against_kafka: bool, since: int, 
     from kafka_s3.s3 import S3Store
 
     log = Log(S3Store(settings.s3), LogLayout(settings.log_root, settings.name))
-    with _progress() as tell:
+    with progress_bar("log entries", _shown) as tell:
         verified = verify(settings, log, _kafka(settings) if against_kafka else None, since=since, tell=tell)
     if json_:
         print_json({"ok": not verified.findings_count, **asdict(verified)})
@@ -52,24 +49,8 @@ def _kafka(settings: Settings) -> Kafka:
     return Kafka(KafkaBroker(settings), KafkaSource(settings.kafka))
 
 
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[Progress], None]]:
-    """A bar on stderr if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    with Bar(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("log entries", total=None)
-
-        def tell(at: Progress) -> None:
-            bar.update(
-                task, total=at.entries_total, completed=at.entries, description=f"log entries, {at.objects:,} objects"
-            )
-
-        yield tell
+def _shown(at: Progress) -> tuple[int | None, int, str]:
+    return at.entries_total, at.entries, f"log entries, {at.objects:,} objects"
 
 
 def _print(verified: Verified, *, against_kafka: bool) -> None:

@@ -22,4 +22,6 @@ class TimePaths:
         if isinstance(times.each, int):
             return Paths(self._bucketer.path(times.each), times.bad, times.each)
         paths = self._bucketer.paths(times.each)
+        if paths.count(paths[0]) == len(paths):  # as most batches are: then nothing is to be sorted apart
+            return Paths(paths[0], times.bad, times.each)
         return Paths(paths, times.bad, times.each)

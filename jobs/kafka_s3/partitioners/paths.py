@@ -44,6 +44,9 @@ class Partitioner(Protocol):
     def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Paths: ...
 
 
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+
+
 def escape_for(directory_delim: str) -> Callable[[str], str]:
     """Percent-encodes what would break a key's structure: the delimiter of directories, control characters and `%`.
 
@@ -56,7 +59,7 @@ def escape_for(directory_delim: str) -> Callable[[str], str]:
         return "".join(f"%{byte:02X}" for byte in match[0].encode())
 
     def escape(text: str) -> str:
-        if "\ud800" <= max(text, default="") <= "\udfff" or any("\ud800" <= each <= "\udfff" for each in text):
+        if _SURROGATE.search(text):
             return Unpartitionable("holds half a surrogate pair, which no key can")
         return risky.sub(encode, text)
 
