@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_s3.errors import EXIT_DONE, EXIT_TEMPORARY
+from tests.cli.command import call
 from tests.faults.conftest import Make
 from tests.faults.exports import until
 from tests.processes import below
@@ -43,6 +44,7 @@ def test_two_runs_at_once(make_connector: Make) -> None:
     assert [entry.seq for entry in entries] == list(range(ROUNDS + 1))
     assert {sum(done.records for done in entry.ranges) for entry in entries[1:]} == {RECORDS}
     assert connector.verified() == ROUNDS * RECORDS
+    assert call("status", connector.config).stdout.startswith("All is well")
 
 
 @pytest.mark.parametrize("stopped", ["driver", "everything"])
@@ -77,3 +79,4 @@ def test_a_run_that_slept_changes_nothing(make_connector: Make, stopped: str) ->
     assert "Traceback" not in run.said()
     assert connector.objects() == before
     assert connector.verified() == 40_000 + 2 * RECORDS
+    assert call("status", connector.config).stdout.startswith("All is well")
