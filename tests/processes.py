@@ -14,7 +14,10 @@ def below(pid: int) -> list[psutil.Process]:
 
 
 def drivers_below(pid: int) -> list[psutil.Process]:
-    """The Python drivers under a process: those that run jobs/export.py, and no JVM that was told to."""
+    """The Python drivers under a process: those that run jobs/export.py, and no JVM that was told to.
+
+    The nearest first: a child that a driver has just forked looks like it.
+    """
     return [child for child in below(pid) if _is_driver(command_of(child))]
 
 

@@ -87,7 +87,7 @@ def _environment(folder: Path, gate: Gate, store: MotoServer, java_home: str) ->
         "KAFKA_S3_CONNECTORS": str(folder / "connectors"),
         "KAFKA_S3_RETRIES": "9",
         "KAFKA_S3_RETRY_DELAY_S": "1",
-        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",  # a dead supervisor is noticed by its silence
+        "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "90",  # a dead supervisor is noticed by its silence
     }
 
 

@@ -208,7 +208,7 @@ def test_the_driver_dies_with_its_jvm(job: Job) -> None:
         try:
             connection, _ = silent.accept()  # the driver is at work
             with connection:
-                (driver,) = drivers_below(jvm.pid)
+                driver = drivers_below(jvm.pid)[0]
                 jvm.send_signal(signal.SIGKILL)
                 _, alive = psutil.wait_procs([driver], timeout=60)
                 assert alive == []
