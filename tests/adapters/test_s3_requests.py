@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import ipaddress
 import ssl
-import subprocess
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from kafka_s3.errors import StoreRefused, StoreUnavailable
 from kafka_s3.ports import Put
@@ -257,17 +262,42 @@ def test_a_store_that_checks_the_hash(versitygw: VersityGateway, bucket_name: st
 
 # TLS.
 
+_USES = (
+    *("digital_signature", "content_commitment", "key_encipherment"),
+    *("data_encipherment", "key_cert_sign", "crl_sign"),
+)
+
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A private CA (ca.pem) and a certificate of 127.0.0.1 that it signed (server.pem, server.key)."""
     folder = tmp_path_factory.mktemp("certificates")
-    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
-    run = {"cwd": folder, "check": True, "capture_output": True, "timeout": 60}
-    subprocess.run([*make, "-subj", "/CN=Private CA", "-keyout", "ca.key", "-out", "ca.pem"], **run)  # type: ignore[call-overload]
-    name = ["-subj", "/CN=store", "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=CA:FALSE"]
-    signed = ["-CA", "ca.pem", "-CAkey", "ca.key", "-keyout", "server.key", "-out", "server.pem"]
-    subprocess.run([*make, *name, *signed], **run)  # type: ignore[call-overload]
+    ca_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Private CA")])
+    server_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "store")])
+    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    now = datetime.now(UTC)
+
+    def builder(name: x509.Name, key: ec.EllipticCurvePrivateKey, *, is_ca: bool) -> x509.CertificateBuilder:
+        begun = x509.CertificateBuilder(issuer_name=ca_name, subject_name=name, public_key=key.public_key())
+        dated = begun.not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(days=2))
+        numbered = dated.serial_number(x509.random_serial_number())
+        subject = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
+        named = numbered.add_extension(subject, critical=False).add_extension(issuer, critical=False)
+        uses = dict.fromkeys((*_USES, "key_agreement", "encipher_only", "decipher_only"), False)
+        uses |= {"key_cert_sign": True, "crl_sign": True} if is_ca else {"digital_signature": True}
+        usable = named.add_extension(x509.KeyUsage(**uses), critical=True)
+        return usable.add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
+
+    ca = builder(ca_name, ca_key, is_ca=True).sign(ca_key, hashes.SHA256())
+    server = builder(server_name, server_key, is_ca=False).add_extension(address, critical=False)
+    (folder / "ca.pem").write_bytes(ca.public_bytes(serialization.Encoding.PEM))
+    signed = server.sign(ca_key, hashes.SHA256())
+    (folder / "server.pem").write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    key = server_key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
+    (folder / "server.key").write_bytes(key)
     return folder
 
 
