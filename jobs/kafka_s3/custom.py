@@ -12,6 +12,12 @@ from typing import Any, Final
 
 from kafka_s3.errors import ConfigurationError
 
+#: What a class has to have, by what it is.
+PARTITIONER: Final = ("encode",)
+EXTRACTOR: Final = ("extract",)
+FORMAT: Final = ("begin", "encode", "end")
+CREDENTIALS_PROVIDER: Final = ("credentials",)
+
 _PATH: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
 

@@ -48,6 +48,15 @@ class DataName:
         return replace(self, collision=self.collision + 1)
 
 
+def leads_out(path: str, directory_delim: str) -> bool:
+    """Whether a path has a part that tools which make files of keys would climb by.
+
+    >>> leads_out("a/../b", "/"), leads_out("a..b/.c", "/")
+    (True, False)
+    """
+    return not {".", ".."}.isdisjoint(path.split(directory_delim))
+
+
 def format_data_key(layout: KeyLayout, name: DataName) -> str:
     """
     >>> format_data_key(KeyLayout(), DataName("orders", "partition=3", 3, 42, ".json.gz"))

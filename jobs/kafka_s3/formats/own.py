@@ -16,12 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_s3.converters import Rows
-from kafka_s3.custom import call, find_class
+from kafka_s3.custom import FORMAT, call, find_class
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.formats.compression import Compressor, extension_suffix, open_stream
 from kafka_s3.settings.model import Compression
-
-METHODS = ("begin", "encode", "end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ class OwnFormat:
     _class: type = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_class", find_class(self.path, *METHODS))
+        object.__setattr__(self, "_class", find_class(self.path, *FORMAT))
 
     @property
     def extension(self) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kafka_s3.custom import call, find_class
+from kafka_s3.custom import EXTRACTOR, PARTITIONER, call, find_class
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.partitioners.paths import Paths
 from kafka_s3.partitioners.times import TIME_MAX_MS, Times
@@ -28,7 +28,7 @@ class OwnPaths:
 
     def __init__(self, path: str, properties: Mapping[str, str]) -> None:
         self._path = path
-        self._own = call(f"{path}(properties)", find_class(path, "encode"), properties)
+        self._own = call(f"{path}(properties)", find_class(path, *PARTITIONER), properties)
 
     def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Paths:  # noqa: ARG002
         each = _answer(self._path, self._own.encode, batch, str)
@@ -41,7 +41,7 @@ class OwnTimes:
 
     def __init__(self, path: str, properties: Mapping[str, str]) -> None:
         self._path = path
-        self._own = call(f"{path}(properties)", find_class(path, "extract"), properties)
+        self._own = call(f"{path}(properties)", find_class(path, *EXTRACTOR), properties)
 
     def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Times:  # noqa: ARG002
         each = _answer(self._path, self._own.extract, batch, int)

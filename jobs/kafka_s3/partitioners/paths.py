@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from kafka_s3.naming import DataName, KeyLayout, format_data_key
+from kafka_s3.naming import DataName, KeyLayout, format_data_key, leads_out
 from kafka_s3.records import RecordBatch
 
 #: S3's own limit, in bytes of UTF-8.
@@ -105,7 +105,7 @@ class FittingKeys:
             generation=_LONGEST_GENERATION,
             collision=_LONGEST_COLLISION,
         )
-        if {".", ".."}.intersection(path.split(self.layout.directory_delim)):
+        if leads_out(path, self.layout.directory_delim):
             return f"its path {path[:60]!r} has a part '.' or '..', which would lead out of its folder"
         if _NOT_IN_KEYS.search(path):
             return f"its path {path[:60]!r} holds a control character or half a surrogate pair, which no key can"

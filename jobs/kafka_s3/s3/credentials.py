@@ -144,7 +144,7 @@ def _refreshable(method: str, fetch: Callable[[], _Metadata]) -> DeferredRefresh
 
 def _found(own: OwnProvider) -> type:
     try:
-        return custom.find_class(own.path, "credentials")
+        return custom.find_class(own.path, *custom.CREDENTIALS_PROVIDER)
     except ConfigurationError as error:
         raise StoreRefused(error.what, next="Correct s3.credentials.provider.class.") from error
 

@@ -24,10 +24,10 @@ WORKER_FILE: Final = "worker.properties"
 
 #: What a class of the user's own has to have, by the property that names it.
 OWN_METHODS: Final = {
-    "format.class": ("begin", "encode", "end"),
-    "partitioner.class": ("encode",),
-    "timestamp.extractor": ("extract",),
-    credential_names.CLASS: ("credentials",),
+    "format.class": custom.FORMAT,
+    "partitioner.class": custom.PARTITIONER,
+    "timestamp.extractor": custom.EXTRACTOR,
+    credential_names.CLASS: custom.CREDENTIALS_PROVIDER,
 }
 
 

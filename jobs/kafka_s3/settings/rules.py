@@ -7,6 +7,7 @@ from typing import Final
 from kafka_s3.joda import JodaError
 from kafka_s3.joda.patterns import compile_pattern
 from kafka_s3.joda.zones import zone
+from kafka_s3.naming import leads_out
 from kafka_s3.settings import connect, s3_sink, storage
 from kafka_s3.settings.build import time_buckets
 from kafka_s3.settings.check import Checked
@@ -163,7 +164,7 @@ def _pattern(checked: Checked) -> None:
     except JodaError as error:
         checked.complain("path.format", str(error))
         return
-    if {".", ".."}.intersection(path.split(checked.text("directory.delim"))):
+    if leads_out(path, checked.text("directory.delim")):
         checked.complain("path.format", "no part of a path may be '.' or '..': keys would lead out of their folder")
 
 
