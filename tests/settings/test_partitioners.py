@@ -167,6 +167,15 @@ def test_what_another_partitioner_reads_is_needless(load_with: Load) -> None:
     assert loaded.settings.configuration_sha256 == load_with({"timezone": "UTC"}).settings.configuration_sha256
 
 
+def test_what_hangs_on_a_needless_property_is_needless_too(load_with: Load) -> None:
+    """timestamp.field hangs on timestamp.extractor, which the default partitioner does not read."""
+    loaded = load_with({"timestamp.extractor": "RecordField", "timestamp.field": "at", "timezone": "UTC"})
+    meanings = {row.name: row.meaning for row in loaded.report}
+    assert meanings["timestamp.field"].startswith("needless: only ")
+    assert "timestamp.field" not in loaded.settings.resolved
+    assert loaded.settings.configuration_sha256 == load_with({"timezone": "UTC"}).settings.configuration_sha256
+
+
 @pytest.mark.parametrize(
     "more",
     [

@@ -74,7 +74,10 @@ class Checked:
 
     def applies(self, prop: Property) -> bool:
         """Whether a property is read at all, under the values that others have."""
-        return prop.only is None or prop.only.applies(self.recognised[prop.only.name])
+        if prop.only is None:
+            return True
+        other = catalogue.PROPERTIES[prop.only.name]
+        return prop.only.applies(self.recognised[other.name]) and self.applies(other)
 
     def complain(self, name: str, message: str) -> None:
         """Add a problem, with the value as it may be shown."""
