@@ -122,9 +122,8 @@ class Bench:
         job = REPOSITORY / "jobs" / "export.py"
         measured = self.submit(job, "--connector", str(connector), "--run-id", name, until="commit ")
         client = self.s3.client()  # moto keeps every object in memory: give it back
-        for page in client.get_paginator("list_objects_v2").paginate(Bucket=name):
-            for info in page.get("Contents", []):
-                client.delete_object(Bucket=name, Key=info["Key"])
+        for key in self.s3.keys(name):
+            client.delete_object(Bucket=name, Key=key)
         return measured
 
     def baseline(self) -> Measured:

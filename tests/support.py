@@ -7,8 +7,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from kafka_s3.commit_log import Interval, ObjectEntry
-from kafka_s3.naming import KeyLayout
+from kafka_s3.commit_log import Entry, Interval, ObjectEntry
+from kafka_s3.export.log import Log
+from kafka_s3.naming import KeyLayout, LogLayout
 from kafka_s3.planning import RunRequest
 from kafka_s3.records import Record
 from kafka_s3.settings.model import (
@@ -28,6 +29,7 @@ from kafka_s3.settings.model import (
     SchemaAffix,
     Settings,
 )
+from tools.parts.s3 import S3Server
 
 HOUR_MS = 3_600_000
 #: A connector's properties with nothing but what has no default.
@@ -112,6 +114,20 @@ def request(
 def identified(tp_partition: int, offset: int, *, timestamp_ms: int = 0) -> Record:
     """A record whose value says where it came from."""
     return Record(offset, json.dumps({"p": tp_partition, "o": offset}).encode(), timestamp_ms=timestamp_ms)
+
+
+def entries_of(server: S3Server, bucket: str, connector: str) -> list[Entry]:
+    """The log of a connector in a server's bucket, oldest first, its chain of checksums checked."""
+    from kafka_s3.s3 import S3Store
+
+    settings = S3Settings(
+        bucket,
+        server.region,
+        server.endpoint_url,
+        access_key_id=server.access_key,
+        secret_access_key=server.secret_key,
+    )
+    return [each.entry for each in Log(S3Store(settings), LogLayout("_kafka_s3", connector)).entries()][::-1]
 
 
 def rows_of(body: bytes, key: str) -> list[dict[str, Any]]:

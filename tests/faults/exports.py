@@ -16,12 +16,9 @@ import psutil
 from confluent_kafka import Producer
 
 from kafka_s3.commit_log import Entry
-from kafka_s3.export.log import Log
-from kafka_s3.naming import LogLayout
-from kafka_s3.s3 import S3Store
-from kafka_s3.settings.model import S3Settings
 from tests.cli.command import PLAIN, ROOT, call, write_properties
 from tests.processes import below, command_of, drivers_below
+from tests.support import entries_of
 from tools.parts.kafka import KafkaBroker
 from tools.parts.s3 import S3Server
 
@@ -141,25 +138,14 @@ class Connector:
     # What is in the bucket.
 
     def keys(self, prefix: str) -> list[str]:
-        pages = self.store.client().get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
-        return [each["Key"] for page in pages for each in page.get("Contents", [])]
+        return self.store.keys(self.bucket, prefix)
 
     def objects(self, prefix: str = "") -> dict[str, bytes]:
-        client = self.store.client()
-        return {key: client.get_object(Bucket=self.bucket, Key=key)["Body"].read() for key in self.keys(prefix)}
+        return self.store.objects(self.bucket, prefix)
 
     def entries(self) -> list[Entry]:
-        """The log, oldest first, its chain of checksums checked."""
-        store = self.store
-        settings = S3Settings(
-            self.bucket,
-            store.region,
-            store.endpoint_url,
-            access_key_id=store.access_key,
-            secret_access_key=store.secret_key,
-        )
-        entries = [each.entry for each in Log(S3Store(settings), LogLayout("_kafka_s3", "orders")).entries()]
-        return entries[::-1]
+        """The log, oldest first."""
+        return entries_of(self.store, self.bucket, "orders")
 
     def verified(self) -> int:
         """How many records `verify --against-kafka` finds, each once, with Kafka's content and no object besides."""

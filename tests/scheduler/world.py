@@ -23,12 +23,9 @@ from click.testing import Result
 from confluent_kafka import Producer
 
 from kafka_s3.commit_log import Entry
-from kafka_s3.export.log import Log
-from kafka_s3.naming import LogLayout
-from kafka_s3.s3 import S3Store
-from kafka_s3.settings.model import S3Settings
 from tests.cli.command import call
 from tests.processes import below, command_of
+from tests.support import entries_of
 from tools.parts.airflow import Airflow
 from tools.parts.kafka import KafkaBroker
 from tools.parts.process import HOST
@@ -281,29 +278,18 @@ class World:
 
     def entries(self, name: str) -> list[Entry]:
         """The log of a connector, oldest first."""
-        store = self.stores[name]
-        settings = S3Settings(
-            self.bucket(name),
-            store.region,
-            store.endpoint_url,
-            access_key_id=store.access_key,
-            secret_access_key=store.secret_key,
-        )
-        return [each.entry for each in Log(S3Store(settings), LogLayout("_kafka_s3", name)).entries()][::-1]
+        return entries_of(self.stores[name], self.bucket(name), name)
 
     def positions(self, name: str) -> list[int]:
         """The next offset to export of each partition, by partition."""
         return [position for _, position in sorted(self.newest(name).topics[self.topics[name]].positions.items())]
 
     def keys(self, name: str, prefix: str) -> list[str]:
-        pages = self.stores[name].client().get_paginator("list_objects_v2")
-        listed = pages.paginate(Bucket=self.bucket(name), Prefix=prefix)
-        return [each["Key"] for page in listed for each in page.get("Contents", [])]
+        return self.stores[name].keys(self.bucket(name), prefix)
 
     def objects(self, name: str) -> dict[str, bytes]:
         """The data objects of a connector."""
-        client, bucket = self.stores[name].client(), self.bucket(name)
-        return {key: client.get_object(Bucket=bucket, Key=key)["Body"].read() for key in self.keys(name, "topics/")}
+        return self.stores[name].objects(self.bucket(name), "topics/")
 
     def remove_bucket(self, name: str) -> None:
         client = self.stores[name].client()

@@ -61,6 +61,16 @@ class S3Server(Part):
         self.client().create_bucket(Bucket=name)
         return name
 
+    def keys(self, bucket: str, prefix: str = "") -> list[str]:
+        """Every key of a bucket that begins with the prefix, in order."""
+        pages = self.client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+        return [each["Key"] for page in pages for each in page.get("Contents", [])]
+
+    def objects(self, bucket: str, prefix: str = "") -> dict[str, bytes]:
+        """The bodies of these objects by key."""
+        client = self.client()
+        return {key: client.get_object(Bucket=bucket, Key=key)["Body"].read() for key in self.keys(bucket, prefix)}
+
 
 class MotoServer(S3Server):
     """Moto's S3 server with a single thread, which makes its conditional writes atomic."""
