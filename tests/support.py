@@ -12,17 +12,21 @@ from kafka_s3.export.log import Log
 from kafka_s3.naming import KeyLayout, LogLayout
 from kafka_s3.planning import RunRequest
 from kafka_s3.records import Record
-from kafka_s3.settings.model import (
+from kafka_s3.settings.content import (
     Compression,
     Converter,
-    DefaultPartitioner,
+    ConverterSettings,
+    FileSettings,
     Format,
     FormatSettings,
-    KafkaSettings,
-    Limits,
     NoCompression,
     NullValues,
     Own,
+)
+from kafka_s3.settings.model import (
+    DefaultPartitioner,
+    KafkaSettings,
+    Limits,
     Partitioner,
     S3Settings,
     ScheduleSettings,
@@ -79,7 +83,7 @@ def make_settings(
         topics=topics,
         topics_regex=topics_regex,
         tolerate_bad_records=tolerate,
-        format=FormatSettings(converter, format, compression, null_values=null_values),
+        format=FormatSettings(ConverterSettings(converter), FileSettings(format, compression), null_values=null_values),
         partitioner=partitioner,
         schema_affix=schema_affix,
         limits=Limits(

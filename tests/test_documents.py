@@ -80,14 +80,14 @@ def test_the_reference_of_properties_is_that_of_the_tables() -> None:
 
 def test_readmes_own_classes_are_what_the_engine_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The classes that README shows are found by their path, have the methods, and make paths, times and bytes."""
-    from kafka_s3.converters import Rows
     from kafka_s3.custom import find_class
     from kafka_s3.formats.own import OwnFormat
     from kafka_s3.partitioners.own import OwnPaths, OwnTimes
     from kafka_s3.ranges import TopicPartition
     from kafka_s3.records import ColumnBatch, Record
+    from kafka_s3.rows import Lines
+    from kafka_s3.settings.content import NoCompression
     from kafka_s3.settings.loading import OWN_METHODS
-    from kafka_s3.settings.model import NoCompression
 
     found = re.search(r"```python\n(.*?)```", section("Classes of your own"), re.S)
     assert found is not None
@@ -100,8 +100,8 @@ def test_readmes_own_classes_are_what_the_engine_asks_for(tmp_path: Path, monkey
     batch = ColumnBatch(TopicPartition("t", 0), [Record(0, b"abc", timestamp_ms=7), Record(1, None, timestamp_ms=8)])
     assert OwnPaths("readmes_own:ByCustomer", {})(batch, {}).each == ["bytes=3", ""]
     assert OwnTimes("readmes_own:OrderTime", {})(batch, {}).each == [7, 8]
-    encoder = OwnFormat("readmes_own:Framed", NoCompression()).open()
-    assert encoder.encode(Rows([b"abc"]), 0, 1)[0] == b"\0\0\0\x03abc"
+    encoder = OwnFormat("readmes_own:Framed", NoCompression()).open(None)
+    assert encoder.encode(Lines([b"abc"]), 0, 1)[0] == b"\0\0\0\x03abc"
 
 
 def guarantees() -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@
   - ConfigurationError       the configuration is wrong: every problem at once        exit 78
     - StoreRefused           bucket, credentials or store cannot be used as they are  exit 78
     - TopicMissing           a configured topic does not exist                        exit 78
+    - RegistryRefused        the schema registry cannot be used as it is configured   exit 78
   - DataError                a retry would meet the same data                         exit 65
     - BadRecord              one record that may not be skipped
     - DataLoss               offsets that are gone, or a topic that is another one
@@ -13,6 +14,7 @@
     - Fenced                 another run closed the plan first
     - StoreUnavailable       S3 did not answer, or asked for time
     - KafkaUnavailable       no broker answered, or a partition has no leader
+    - RegistryUnavailable    the schema registry did not answer
     - SparkFailed            Spark lost a task more often than it tries one
 
 Exit statuses are those of sysexits.h. Anything that is not an ExporterError is a bug or an accident of the
@@ -92,6 +94,10 @@ class TopicMissing(ConfigurationError):
     """A configured topic does not exist on the broker."""
 
 
+class RegistryRefused(ConfigurationError):
+    """The schema registry refuses the credentials, or is none."""
+
+
 class DataError(ExporterError):
     """The data stands in the way: a retry would meet it again."""
 
@@ -130,6 +136,10 @@ class StoreUnavailable(TemporaryError):
 
 class KafkaUnavailable(TemporaryError):
     """No broker answered, or a partition made no progress."""
+
+
+class RegistryUnavailable(TemporaryError):
+    """The schema registry did not answer: no record is bad because of that."""
 
 
 class SparkFailed(TemporaryError):

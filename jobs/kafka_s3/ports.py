@@ -184,3 +184,37 @@ class RecordSource(Protocol):
     """Opens readers; what a task needs of Kafka."""
 
     def open(self, offsets: OffsetRange) -> RangeReader: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredSchema:
+    """What a registry holds under an id: the schema as it was registered, of type AVRO, JSON or PROTOBUF.
+
+    `references`: the schemas it refers to, and those they refer to, each before those that need it.
+    """
+
+    id: int
+    text: str
+    type: str = "AVRO"
+    references: tuple[str, ...] = ()
+
+
+class SchemaRegistry(Protocol):
+    """A schema registry. Errors: `RegistryUnavailable` after the retries, `RegistryRefused` at once."""
+
+    def schema(self, id: int) -> RegisteredSchema | None:
+        """The schema of an id; `None` if the registry has none. An id is asked for once, whatever the answer."""
+
+    def versions(self, subject: str) -> Mapping[int, int]:
+        """The version of every schema id of a subject; empty if there is no such subject. Asked for once."""
+
+    def known(self) -> KnownSchemas:
+        """All that has been asked for, to be handed to a task."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSchemas:
+    """What a driver asked a registry, so that its tasks need not."""
+
+    schemas: Mapping[int, RegisteredSchema] = field(default_factory=dict)
+    versions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)

@@ -16,13 +16,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from kafka_s3.converters import Excluded, Rows, Tombstone, Unwritable, converter_for
+from kafka_s3.converters.build import converter_for
 from kafka_s3.formats.objects import ObjectEncoder, ObjectFormat, format_for
 from kafka_s3.naming import DataName
 from kafka_s3.partitioners.build import partitioner_for
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import RecordBatch
-from kafka_s3.settings.model import NullValues, Settings
+from kafka_s3.rows import Excluded, Rows, Tombstone, Unwritable
+from kafka_s3.settings.content import NullValues
+from kafka_s3.settings.model import Settings
 
 
 class ClosedBy(enum.Enum):
@@ -140,8 +142,8 @@ class RangeWriter:
         self._settings = settings
         self._generation = generation
         self._open_upload = open_upload
-        self._format: ObjectFormat = format_for(settings.format)
-        self._convert = converter_for(settings.format)
+        self._format: ObjectFormat = format_for(settings.format.file)
+        self._convert = converter_for(settings.format.value, settings.format.file)
         self._paths = partitioner_for(settings, at_ms, self._format.extension)
         self._open: dict[str, _OpenObject] = {}  # by path
         self._objects: list[WrittenObject] = []
@@ -277,7 +279,7 @@ class RangeWriter:
         name = DataName(
             batch.tp.topic, path, batch.tp.partition, first, self._format.extension, generation=self._generation
         )
-        opened = _OpenObject(self._open_upload(name), self._format.open(), first, first, chunk.time_at(row))
+        opened = _OpenObject(self._open_upload(name), self._format.open(None), first, first, chunk.time_at(row))
         self._open[path] = opened
         return opened
 

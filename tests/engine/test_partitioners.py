@@ -14,16 +14,17 @@ from kafka_s3.errors import ConfigurationError
 from kafka_s3.joda.zones import zone
 from kafka_s3.naming import KeyLayout, format_data_key, parse_data_key
 from kafka_s3.partitioners.build import partitioner_for
-from kafka_s3.partitioners.fields import FieldReader, Missing
+from kafka_s3.partitioners.fields import FieldReader
 from kafka_s3.partitioners.paths import Paths, escape_for
 from kafka_s3.partitioners.times import FieldTimes
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import ColumnBatch, Record, RecordBatch
+from kafka_s3.rows import Missing
+from kafka_s3.settings.content import Own
 from kafka_s3.settings.model import (
     DefaultPartitioner,
     Extractor,
     FieldPartitioner,
-    Own,
     Partitioner,
     RecordTime,
     RunTime,

@@ -16,7 +16,8 @@ from kafka_s3.errors import StoreUnavailable
 from kafka_s3.naming import DataName, KeyLayout, format_data_key
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import ColumnBatch, Record
-from kafka_s3.settings.model import Compression, Gzip, NoCompression, NullValues, Settings
+from kafka_s3.settings.content import Compression, Gzip, NoCompression, NullValues
+from kafka_s3.settings.model import Settings
 from kafka_s3.writer import ClosedBy, RangeWriter, Rejected, Written
 from tests.support import identified, make_settings
 

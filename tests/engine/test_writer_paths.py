@@ -12,16 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_s3.records import Record
-from kafka_s3.settings.model import (
-    FieldPartitioner,
-    FieldTime,
-    Gzip,
-    NullValues,
-    Own,
-    RecordTime,
-    Settings,
-    TimePartitioner,
-)
+from kafka_s3.settings.content import Compression, Gzip, NullValues, Own
+from kafka_s3.settings.model import FieldPartitioner, FieldTime, RecordTime, Settings, TimePartitioner
 from kafka_s3.writer import Written
 from tests.engine.test_writer import Upload, bounds, write
 from tests.support import make_settings
@@ -91,13 +83,18 @@ def test_record_time_rotates_an_object_before_the_record_that_is_too_late() -> N
     ]
 
 
+def compressed(settings: Settings, compression: Compression) -> Settings:
+    file = replace(settings.format.file, compression=compression)
+    return replace(settings, format=replace(settings.format, file=file))
+
+
 def test_a_limit_of_bytes_closes_an_object_after_the_record_that_reaches_it() -> None:
     """Bytes of the records with their separators, before compression, whatever the compression makes of them."""
     records = [Record(offset, b'"%s"' % (b"x" * 7), timestamp_ms=0) for offset in range(7)]  # ten bytes with the break
     for compression in (None, Gzip()):
         settings = make_settings(flush_size=100, object_bytes_max=25)
         if compression:
-            settings = replace(settings, format=replace(settings.format, compression=compression))
+            settings = compressed(settings, compression)
         written, _ = write(settings, records)
         assert [each[2:] for each in bounds(written)] == [
             (3, "export.object.bytes.max"),
@@ -205,7 +202,7 @@ def test_a_format_of_the_users_own(compression: Gzip | None) -> None:
     """It makes the bytes of an object; names, boundaries and compression are ours."""
     settings = make_settings(format=Own(f"{__name__}:Bracketed"), flush_size=2)
     if compression:
-        settings = replace(settings, format=replace(settings.format, compression=compression))
+        settings = compressed(settings, compression)
     written, uploads = write(settings, [Record(n, b"%d" % n) for n in range(3)], cuts=[1])
     suffix = ".list.gz" if compression else ".list"
     assert [made.key for made in written.objects] == [

@@ -24,7 +24,8 @@ import json, re, sys
 from kafka_s3.commit_log import PlannedRange
 from kafka_s3.export.task import RangeTask
 from kafka_s3.ports import PartitionOffsets
-from kafka_s3.settings.model import Converter, Format, Gzip, KafkaSettings, S3Settings
+from kafka_s3.settings.content import Converter, Format, Gzip
+from kafka_s3.settings.model import KafkaSettings, S3Settings
 from kafka_s3.wiring import export_ranges
 from tests.support import make_settings
 

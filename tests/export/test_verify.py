@@ -12,7 +12,7 @@ from kafka_s3.commit_log import Entry, Plan, decode, encode
 from kafka_s3.errors import KafkaUnavailable, StoreUnavailable
 from kafka_s3.export.verify import Kafka, Verified, verify
 from kafka_s3.records import Record
-from kafka_s3.settings.model import Format, Gzip, NullValues
+from kafka_s3.settings.content import Format, Gzip, NullValues
 from tests.export.world import World
 from tests.support import make_settings
 

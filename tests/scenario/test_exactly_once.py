@@ -24,10 +24,10 @@ from kafka_s3.export.task import RangeResult, RangeTask, export_range
 from kafka_s3.memory import MemoryBroker, MemoryStore
 from kafka_s3.ports import MultipartUpload, ObjectInfo, Put
 from kafka_s3.records import Record
+from kafka_s3.settings.content import NullValues
 from kafka_s3.settings.model import (
     DefaultPartitioner,
     FieldPartitioner,
-    NullValues,
     Partitioner,
     RecordTime,
     RunTime,

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.settings import Lookups, catalogue, client_names, from_mapping, load, outline
-from kafka_s3.settings.model import Gzip, ScheduleSettings
+from kafka_s3.settings.content import Gzip
+from kafka_s3.settings.model import ScheduleSettings
 
 CONNECTORS = Path(__file__).parents[2] / "connectors"
 
@@ -44,7 +45,7 @@ def test_the_examples_in_the_repository_load() -> None:
     """connectors/orders.properties with the worker file beside it is a runnable configuration."""
     loaded = load(CONNECTORS / "orders.properties", lookups=Lookups(env={"KAFKA_S3_BOOTSTRAP_SERVERS": "here:9092"}))
     assert loaded.settings.name == "orders"
-    assert loaded.settings.format.compression == Gzip(None)
+    assert loaded.settings.format.file.compression == Gzip(None)
     assert loaded.settings.limits.flush_size == 20_000
     assert loaded.settings.kafka.client == {"bootstrap.servers": "here:9092"}
     with pytest.raises(ConfigurationError, match="KAFKA_S3_BOOTSTRAP_SERVERS"):

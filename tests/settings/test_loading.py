@@ -9,7 +9,8 @@ import pytest
 from kafka_s3.errors import EXIT_CONFIGURATION, ConfigurationError
 from kafka_s3.naming import KeyLayout
 from kafka_s3.settings import Loaded
-from kafka_s3.settings.model import Converter, Format, Gzip, NoCompression, NullValues, RetrySettings, ScheduleSettings
+from kafka_s3.settings.content import Converter, Format, Gzip, NoCompression, NullValues
+from kafka_s3.settings.model import RetrySettings, ScheduleSettings
 
 Load = Callable[..., Loaded]
 Problems = Callable[..., dict[str, str]]
@@ -20,8 +21,8 @@ def test_the_smallest_configuration_has_the_sinks_defaults(load_with: Load) -> N
     """What has no default is enough; everything else is the sink's default."""
     settings = load_with().settings
     assert settings.topics == ("orders",)
-    assert settings.format.value_converter is Converter.JSON
-    assert settings.format.compression == NoCompression()
+    assert settings.format.value.converter is Converter.JSON
+    assert settings.format.file.compression == NoCompression()
     assert settings.format.null_values is NullValues.FAIL
     assert settings.layout == KeyLayout()
     assert settings.log_root == "_kafka_s3"
@@ -64,9 +65,9 @@ def test_every_property_that_is_built_reaches_its_setting(load_with: Load) -> No
             "export.read.timeout.ms": "5000",
         }
     ).settings
-    assert settings.format.format is Format.BYTE_ARRAY
-    assert (settings.format.byte_array_extension, settings.format.byte_array_separator) == (".log", b" \t")
-    assert settings.format.compression == Gzip(6)
+    assert settings.format.file.format is Format.BYTE_ARRAY
+    assert (settings.format.file.byte_array_extension, settings.format.file.byte_array_separator) == (".log", b" \t")
+    assert settings.format.file.compression == Gzip(6)
     assert settings.format.null_values is NullValues.IGNORE
     assert settings.layout == KeyLayout("", "|", "-", 0)
     assert settings.s3.endpoint_url == "https://minio:9000"
@@ -82,9 +83,9 @@ def test_every_property_that_is_built_reaches_its_setting(load_with: Load) -> No
 
 def test_the_converter_suits_the_format_unless_it_is_set(load_with: Load) -> None:
     """Without value.converter, ByteArrayFormat gets bytes and JsonFormat JSON without a schema."""
-    assert load_with({"format.class": BYTE_ARRAY}).settings.format.value_converter is Converter.BYTE_ARRAY
+    assert load_with({"format.class": BYTE_ARRAY}).settings.format.value.converter is Converter.BYTE_ARRAY
     string = "org.apache.kafka.connect.storage.StringConverter"
-    assert load_with({"value.converter": string}).settings.format.value_converter is Converter.STRING
+    assert load_with({"value.converter": string}).settings.format.value.converter is Converter.STRING
 
 
 def test_a_schedule_is_at_most_a_day_and_hourly_unless_set(load_with: Load) -> None:
@@ -315,7 +316,7 @@ def test_a_connectors_converter_brings_its_own_options(load_with: Load, problems
     avro = {"value.converter": "io.confluent.connect.avro.AvroConverter", "value.converter.schema.registry.url": "u"}
     json_worker = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "true"}
     own = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
-    assert load_with(own, worker=avro).settings.format.value_converter is Converter.JSON
+    assert load_with(own, worker=avro).settings.format.value.converter is Converter.JSON
     assert load_with({"value.converter.schemas.enable": "false"}, worker=json_worker)
     assert "value.converter.schemas.enable" in problems_of({"value.converter": "JsonConverter"}, worker=json_worker)
 

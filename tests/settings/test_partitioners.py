@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from kafka_s3.settings import Loaded
+from kafka_s3.settings.content import Own
 from kafka_s3.settings.model import (
     DefaultPartitioner,
     FieldPartitioner,
     FieldTime,
-    Own,
     RecordTime,
     RunTime,
     SchemaAffix,
@@ -82,7 +82,7 @@ def test_classes_of_ones_own(load_with: Load) -> None:
     own = "tests.engine.test_partitioners:ByLength"
     assert load_with({"partitioner.class": own}).settings.partitioner == Own(own)
     format = "tests.engine.test_writer_paths:Bracketed"
-    assert load_with({"format.class": format}).settings.format.format == Own(format)
+    assert load_with({"format.class": format}).settings.format.file.format == Own(format)
 
 
 def test_rotation_and_limits(load_with: Load) -> None:

@@ -9,14 +9,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kafka_s3.converters import converter_for
+from kafka_s3.converters.build import converter_for
 from kafka_s3.errors import DataLoss, StoreRefused
 from kafka_s3.export.adopt_objects import Counted, Stored, Tail, Uncounted
 from kafka_s3.formats.lines import LineFormat
 from kafka_s3.formats.objects import format_for
 from kafka_s3.ports import ObjectStore, RecordSource
 from kafka_s3.ranges import OffsetRange, TopicPartition
-from kafka_s3.settings.model import Format, FormatSettings
+from kafka_s3.rows import Lines
+from kafka_s3.settings.content import Format, FormatSettings
 
 _GZIP_WINDOW: Final = 31
 _INFLATE_MAX: Final = 1024 * 1024
@@ -28,12 +29,12 @@ def separator_of(extension: str, settings: FormatSettings) -> bytes | None:
     The configured format knows best; a bucket may hold objects from before a change of compression or format.
     """
     plain = extension.removesuffix(".gz")
-    configured = format_for(settings)
+    configured = format_for(settings.file)
     if plain == configured.extension.removesuffix(".gz"):
         return (configured.separator or None) if isinstance(configured, LineFormat) else None
     if plain == ".json":
         return b"\n"
-    return (settings.byte_array_separator or None) if plain == settings.byte_array_extension else None
+    return (settings.file.byte_array_separator or None) if plain == settings.file.byte_array_extension else None
 
 
 def count_object(store: ObjectStore, stored: Stored, settings: FormatSettings) -> Counted | Uncounted:
@@ -119,6 +120,7 @@ def find_in_kafka(
                 rows = walk.convert(values)
                 for index in range(len(values)):
                     if index not in rows.excluded:
+                        assert isinstance(rows, Lines)  # only formats of lines are counted
                         walk.passed(batch.offset_at(index), rows.lines[index])
                 if walk.is_over or walk.contradiction:
                     break
@@ -131,8 +133,8 @@ class _Walk:
     """Counts records as they pass; at each object's start the records of it and all later ones are still to come."""
 
     def __init__(self, settings: FormatSettings, tail: Tail, upto: int) -> None:
-        self.convert = converter_for(settings)
-        self._normal = _normal_json if settings.format is Format.JSON else bytes
+        self.convert = converter_for(settings.value, settings.file)
+        self._normal = _normal_json if settings.file.format is Format.JSON else bytes
         self._tail = tail
         self._lasts = frozenset(self._normal(each.last) for each in tail.objects)
         self._unseen = set(self._lasts)

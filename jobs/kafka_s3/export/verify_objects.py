@@ -16,7 +16,8 @@ from kafka_s3.naming import DataName, KeyLayout, format_data_key, parse_data_key
 from kafka_s3.planning import interval_of
 from kafka_s3.ports import ObjectStore, RecordSource
 from kafka_s3.ranges import OffsetRange
-from kafka_s3.settings.model import Compression, Format, Gzip, Settings
+from kafka_s3.settings.content import Compression, Format, Gzip
+from kafka_s3.settings.model import Settings
 from kafka_s3.writer import RangeWriter, Written, WrittenObject
 
 _GZIP_WINDOW: Final = 31
@@ -71,7 +72,7 @@ def read_object(store: ObjectStore, made: ObjectEntry, settings: Settings | None
     if info.size != made.size:
         return _wrong(made, f"{made.size} bytes", f"{info.size} bytes")
     digest = hashlib.sha256()
-    content = _Content(settings.format.compression) if settings is not None else None
+    content = _Content(settings.format.file.compression) if settings is not None else None
     unreadable = None
     try:
         for chunk in store.read(made.key):
@@ -100,7 +101,7 @@ def read_object(store: ObjectStore, made: ObjectEntry, settings: Settings | None
 
 def _one_line_each(settings: Settings) -> bool:
     """Whether line feeds count records: bytes may hold the separator themselves, JSON is always on one line."""
-    return settings.format.format is Format.JSON
+    return settings.format.file.format is Format.JSON
 
 
 def _wrong(made: ObjectEntry, expected: str, found: str) -> ReadObject:
@@ -152,7 +153,7 @@ class Comparison:
         written_contents: dict[str, str] = {}
 
         def open_upload(name: DataName) -> _HashingUpload:
-            content = _Content(self.settings.format.compression)
+            content = _Content(self.settings.format.file.compression)
             return _HashingUpload(self.settings.layout, name, content, written_contents)
 
         at_ms = interval_of(done.interval, self.entry_interval).start_ms

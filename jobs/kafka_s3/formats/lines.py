@@ -6,9 +6,10 @@ import bisect
 import itertools
 from dataclasses import dataclass
 
-from kafka_s3.converters import Rows
 from kafka_s3.formats.compression import Compressor, open_stream
-from kafka_s3.settings.model import Compression
+from kafka_s3.rows import Lines
+from kafka_s3.schemas.model import Schema
+from kafka_s3.settings.content import Compression
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class LineFormat:
     separator: bytes
     compression: Compression
 
-    def open(self) -> LineEncoder:
+    def open(self, schema: Schema | None) -> LineEncoder:  # noqa: ARG002  # lines are of any schema
         return LineEncoder(self.separator, open_stream(self.compression))
 
 
@@ -30,11 +31,11 @@ class LineEncoder:
         self._separator = separator
         self._stream = stream
 
-    def encode(self, rows: Rows, start: int, stop: int) -> tuple[bytes, int]:
+    def encode(self, rows: Lines, start: int, stop: int) -> tuple[bytes, int]:
         data = rows.join(start, stop, self._separator)
         return self._stream.compress(data), len(data)
 
-    def rows_until(self, rows: Rows, start: int, stop: int, room: int) -> int | None:
+    def rows_until(self, rows: Lines, start: int, stop: int, room: int) -> int | None:
         between = len(self._separator)
         sizes = list(itertools.accumulate(len(line) + between for line in rows.lines[start:stop]))
         return bisect.bisect_left(sizes, room) + 1 if sizes and sizes[-1] >= room else None

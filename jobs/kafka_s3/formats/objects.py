@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Protocol, assert_never
+from typing import Any, Protocol
 
-from kafka_s3.converters import Rows
+from kafka_s3.errors import ConfigurationError
 from kafka_s3.formats.compression import extension_suffix
 from kafka_s3.formats.lines import LineFormat
 from kafka_s3.formats.own import OwnFormat
-from kafka_s3.settings.model import Format, FormatSettings, Own
+from kafka_s3.schemas.model import Schema
+from kafka_s3.settings.content import FileSettings, Format, Own
 
 
 class ObjectEncoder(Protocol):
-    """The bytes of one object, in order."""
+    """The bytes of one object, in order.
 
-    def encode(self, rows: Rows, start: int, stop: int) -> tuple[bytes, int]:
+    `rows` are of the kind that the format's converter makes: `Lines`, or `Structs` that fit the object's schema.
+    """
+
+    def encode(self, rows: Any, start: int, stop: int) -> tuple[bytes, int]:
         """The bytes that are ready once rows `[start, stop)` are in, and how many those rows are uncompressed."""
 
-    def rows_until(self, rows: Rows, start: int, stop: int, room: int) -> int | None:
+    def rows_until(self, rows: Any, start: int, stop: int, room: int) -> int | None:
         """How many rows from `start` on it takes to fill `room` bytes, uncompressed; `None`: they leave room."""
 
     def finish(self) -> bytes: ...
@@ -30,10 +34,11 @@ class ObjectFormat(Protocol):
     def extension(self) -> str:
         """What an object's name ends with, the compression's part included."""
 
-    def open(self) -> ObjectEncoder: ...
+    def open(self, schema: Schema | None) -> ObjectEncoder:
+        """A new object of values of this schema."""
 
 
-def format_for(settings: FormatSettings) -> ObjectFormat:
+def format_for(settings: FileSettings) -> ObjectFormat:
     """The format with the sink's extensions: `.json`, or format.bytearray.extension; `.gz` after it."""
     suffix = extension_suffix(settings.compression)
     match settings.format:
@@ -44,5 +49,5 @@ def format_for(settings: FormatSettings) -> ObjectFormat:
             return LineFormat(extension, settings.byte_array_separator, settings.compression)
         case Own(path):
             return OwnFormat(path, settings.compression)
-        case _ as never:
-            assert_never(never)
+        case other:
+            raise ConfigurationError(f"{other} is not built yet")

@@ -15,11 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_s3.converters import Rows
 from kafka_s3.custom import FORMAT, call, find_class
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.formats.compression import Compressor, extension_suffix, open_stream
-from kafka_s3.settings.model import Compression
+from kafka_s3.rows import Lines
+from kafka_s3.schemas.model import Schema
+from kafka_s3.settings.content import Compression
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class OwnFormat:
     def extension(self) -> str:
         return f"{getattr(self._class, 'extension', '')}{extension_suffix(self.compression)}"
 
-    def open(self) -> OwnEncoder:
+    def open(self, schema: Schema | None) -> OwnEncoder:  # noqa: ARG002  # its values have none
         return OwnEncoder(self.path, call(f"{self.path}()", self._class), open_stream(self.compression))
 
 
@@ -50,14 +51,14 @@ class OwnEncoder:
         self._stream = stream
         self._begun = False
 
-    def encode(self, rows: Rows, start: int, stop: int) -> tuple[bytes, int]:
+    def encode(self, rows: Lines, start: int, stop: int) -> tuple[bytes, int]:
         data = self._bytes(self._own.encode, rows.lines[start:stop])
         if not self._begun:
             self._begun = True
             data = self._bytes(self._own.begin) + data
         return self._stream.compress(data), len(data)
 
-    def rows_until(self, rows: Rows, start: int, stop: int, room: int) -> int | None:
+    def rows_until(self, rows: Lines, start: int, stop: int, room: int) -> int | None:
         """By the sizes of the values: what the format adds to them is not known beforehand."""
         for count, line in enumerate(rows.lines[start:stop], start=1):
             room -= len(line)

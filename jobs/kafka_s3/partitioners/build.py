@@ -14,11 +14,11 @@ from kafka_s3.partitioners.own import OwnPaths, OwnTimes
 from kafka_s3.partitioners.paths import FittingKeys, Partitioner, Paths, escape_for
 from kafka_s3.partitioners.times import Extractor, FieldTimes, Wallclock, record_times
 from kafka_s3.records import RecordBatch
+from kafka_s3.settings.content import Own
 from kafka_s3.settings.model import (
     DefaultPartitioner,
     FieldPartitioner,
     FieldTime,
-    Own,
     RecordTime,
     RunTime,
     SchemaAffix,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from kafka_s3.partitioners.fields import FieldReader, Missing, kind_of
+from kafka_s3.partitioners.fields import FieldReader, kind_of
 from kafka_s3.partitioners.paths import Paths, Unpartitionable
 from kafka_s3.records import RecordBatch
+from kafka_s3.rows import Missing
 
 _KNOWN_MAX: Final = 100_000
 

@@ -8,14 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
+from kafka_s3.rows import Missing
+
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _NAMES_MAX: Final = 8
-
-
-class Missing(str):
-    """Stands in the place of a field's value: why there is none."""
-
-    __slots__ = ()
 
 
 class FieldReader:

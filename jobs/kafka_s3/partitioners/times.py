@@ -9,8 +9,9 @@ from typing import Any, Final, Protocol
 
 from kafka_s3.joda.timestamps import parse_timestamp
 from kafka_s3.joda.zones import Zone
-from kafka_s3.partitioners.fields import FieldReader, Missing, kind_of
+from kafka_s3.partitioners.fields import FieldReader, kind_of
 from kafka_s3.records import RecordBatch
+from kafka_s3.rows import Missing
 
 #: A `long` of milliseconds, within which Joda-Time's calendar works.
 TIME_MAX_MS: Final = 2**63 - 1

@@ -11,22 +11,26 @@ from kafka_s3.naming import KeyLayout
 from kafka_s3.settings import catalogue, credential_names, s3_sink, storage
 from kafka_s3.settings.check import Checked, show
 from kafka_s3.settings.client import Client
-from kafka_s3.settings.model import (
-    OPEN_OBJECTS_MAX,
+from kafka_s3.settings.content import (
     Compression,
     Converter,
+    ConverterSettings,
+    FileSettings,
+    Format,
+    FormatSettings,
+    Gzip,
+    NoCompression,
+    NullValues,
+    Own,
+)
+from kafka_s3.settings.model import (
+    OPEN_OBJECTS_MAX,
     DefaultPartitioner,
     Extractor,
     FieldPartitioner,
     FieldTime,
-    Format,
-    FormatSettings,
-    Gzip,
     KafkaSettings,
     Limits,
-    NoCompression,
-    NullValues,
-    Own,
     Partitioner,
     RecordTime,
     RunTime,
@@ -103,12 +107,15 @@ def settle(checked: Checked) -> None:
 
 
 def _format(checked: Checked) -> FormatSettings:
-    return FormatSettings(
-        value_converter=Converter(checked.text("value.converter")),
+    file = FileSettings(
         format=_own(checked.text("format.class")) or Format(checked.text("format.class")),
         compression=_compression(checked),
         byte_array_extension=checked.text("format.bytearray.extension"),
         byte_array_separator=checked.text("format.bytearray.separator").encode(),
+    )
+    return FormatSettings(
+        value=ConverterSettings(Converter(checked.text("value.converter"))),
+        file=file,
         null_values=NullValues(checked.text("behavior.on.null.values")),
     )
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from kafka_s3.settings import checks
-from kafka_s3.settings.model import Converter
+from kafka_s3.settings.content import Converter
 from kafka_s3.settings.properties import HONOURED, REQUIRED, Choice, Family, Kind, Needless, NotYet, Property, Refused
 
 _CONNECT: Final = "org.apache.kafka.connect"
 JSON_CONVERTER: Final = Converter.JSON.value
 
 _CONVERTERS = (
-    *(Choice(converter.value) for converter in Converter),
+    *(Choice(converter.value) for converter in (Converter.BYTE_ARRAY, Converter.STRING, Converter.JSON)),
     Choice("io.confluent.connect.avro.AvroConverter", not_yet=True),
     Choice("io.confluent.connect.json.JsonSchemaConverter", not_yet=True),
     Choice("io.confluent.connect.protobuf.ProtobufConverter", not_yet=True),

@@ -8,54 +8,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kafka_s3.naming import KeyLayout
+from kafka_s3.settings.content import FormatSettings, Own
 
 OPEN_OBJECTS_MAX: Final = 300  # where partitioner.max.open.files is not set: each holds a compressor of 0.3 MiB
 BUILT_IN_TAGS: Final = ("startOffset", "endOffset", "recordCount")  # s3.object.tagging, as the sink writes them
 MIN_PART_SIZE: Final = 5 * 1024 * 1024  # S3's own minimum for every part but the last
-
-
-class Converter(enum.Enum):
-    """What Connect would turn a record's bytes into before the sink sees them."""
-
-    BYTE_ARRAY = "org.apache.kafka.connect.converters.ByteArrayConverter"
-    STRING = "org.apache.kafka.connect.storage.StringConverter"
-    JSON = "org.apache.kafka.connect.json.JsonConverter"  # schemas.enable=false
-
-
-class Format(enum.Enum):
-    """What an object holds."""
-
-    JSON = "io.confluent.connect.s3.format.json.JsonFormat"
-    BYTE_ARRAY = "io.confluent.connect.s3.format.bytearray.ByteArrayFormat"
-
-
-class NullValues(enum.Enum):
-    """`behavior.on.null.values`: what a tombstone does."""
-
-    FAIL = "fail"
-    IGNORE = "ignore"
-
-
-@dataclass(frozen=True, slots=True)
-class NoCompression:
-    """`s3.compression.type=none`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gzip:
-    """`s3.compression.type=gzip`; `level=None` is the default level (ISA-L), 0 to 9 is zlib at that level."""
-
-    level: int | None = None
-
-
-Compression = NoCompression | Gzip
-
-
-@dataclass(frozen=True, slots=True)
-class Own:
-    """A class of the user's own, as `module:Class`."""
-
-    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +67,6 @@ class SchemaAffix(enum.Enum):
     NONE = "NONE"
     PREFIX = "PREFIX"
     SUFFIX = "SUFFIX"
-
-
-@dataclass(frozen=True, slots=True)
-class FormatSettings:
-    """What shapes the bytes of an object."""
-
-    value_converter: Converter
-    format: Format | Own
-    compression: Compression
-    byte_array_extension: str = ".bin"
-    byte_array_separator: bytes = b"\n"
-    null_values: NullValues = NullValues.FAIL
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +201,21 @@ class ScheduleSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadLetters:
+    """What becomes of bad records beside their object in the bucket (`errors.tolerance=all` only).
+
+    `topic`: they are produced there too, with Connect's headers where `headers` says so; `replication` if it has to
+    be created. `fraction_max`: more bad records among those of a range than this stop it.
+    """
+
+    topic: str | None = None
+    replication: int = 3
+    headers: bool = False
+    fraction_max: float = 1.0
+    log: bool = False  # errors.log.enable
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything one connector's run needs, and nothing that a plan may not show outside `s3` and `kafka`.
 
@@ -278,3 +238,4 @@ class Settings:
     resolved: Mapping[str, str] = field(repr=False)
     configuration_sha256: str = ""
     schema_affix: SchemaAffix = SchemaAffix.NONE
+    dead_letters: DeadLetters = DeadLetters()

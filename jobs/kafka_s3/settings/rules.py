@@ -11,8 +11,8 @@ from kafka_s3.naming import leads_out
 from kafka_s3.settings import connect, s3_sink, storage
 from kafka_s3.settings.build import time_buckets
 from kafka_s3.settings.check import Checked
+from kafka_s3.settings.content import Converter
 from kafka_s3.settings.credentials import apply_credential_rules
-from kafka_s3.settings.model import Converter
 from kafka_s3.settings.s3_side import apply_s3_rules
 
 _EXAMPLES: Final = {

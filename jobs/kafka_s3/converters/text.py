@@ -1,7 +1,7 @@
-"""From the bytes that Kafka delivers to the lines that an object holds, a batch at a time.
+"""Values without a schema to lines.
 
-A converter answers `Rows`: one line a record, and what could not become one. The hot path is a batch in which every
-value is fine: it is checked as a whole, and only when that fails is each value looked at by itself.
+The hot path is a batch in which every value is fine: it is checked as a whole, and only when that fails is each value
+looked at by itself.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ import base64
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import assert_never
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from kafka_s3.settings.model import Converter, Format, FormatSettings, Own
+from kafka_s3.rows import Excluded, Lines, Tombstone, Unwritable
 
 # Python refuses to make an int of more digits (sys.set_int_max_str_digits); Jackson stops at 1,000.
 _INT_DIGITS_MAX = 4300
@@ -32,85 +30,19 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
-@dataclass(frozen=True, slots=True)
-class Tombstone:
-    """The record has no value."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unwritable:
-    """The record's value cannot be written, and why."""
-
-    reason: str
-
-
-Excluded = Tombstone | Unwritable
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """A batch, converted.
-
-    `lines[i]` is record i without a separator; where `i in excluded` it means nothing.
-    `joined` is every line with `separator` between them, where that was made anyway.
-    """
-
-    lines: Sequence[bytes]
-    excluded: Mapping[int, Excluded] = field(default_factory=dict)
-    joined: bytes | None = None
-
-    def part(self, start: int, stop: int) -> Rows:
-        """Consecutive rows, none of which is excluded."""
-        return self if start == 0 and stop == len(self.lines) else Rows(self.lines[start:stop])
-
-    def pick(self, indexes: Sequence[int]) -> Rows:
-        """Some rows, none of which is excluded."""
-        return self if len(indexes) == len(self.lines) else Rows([self.lines[index] for index in indexes])
-
-    def join(self, start: int, stop: int, separator: bytes) -> bytes:
-        """The lines `[start, stop)`, each followed by the separator."""
-        if self.joined is not None and start == 0 and stop == len(self.lines):
-            return self.joined + separator
-        return separator.join(self.lines[start:stop]) + separator
-
-
-Convert = Callable[[Sequence[bytes | None]], Rows]
-
-
-def converter_for(settings: FormatSettings) -> Convert:
-    """How a batch of values becomes lines under this converter and this format."""
-    match settings.format:
-        case Format.BYTE_ARRAY:
-            return take_bytes
-        case Own():
-            return JsonLines() if settings.value_converter is Converter.JSON else take_bytes
-        case Format.JSON:
-            match settings.value_converter:
-                case Converter.JSON:
-                    return JsonLines()
-                case Converter.STRING:
-                    return strings_to_json
-                case Converter.BYTE_ARRAY:
-                    return bytes_to_json
-                case _ as never_converter:
-                    assert_never(never_converter)
-        case _ as never_format:
-            assert_never(never_format)
-
-
-def take_bytes(values: Sequence[bytes | None]) -> Rows:
+def take_bytes(values: Sequence[bytes | None]) -> Lines:
     """Each value as it is (ByteArrayConverter into ByteArrayFormat)."""
     if None in values:
         return _each(values, lambda value: value)
-    return Rows(values)  # type: ignore[arg-type]  # no None is left
+    return Lines(values)  # type: ignore[arg-type]  # no None is left
 
 
-def bytes_to_json(values: Sequence[bytes | None]) -> Rows:
+def bytes_to_json(values: Sequence[bytes | None]) -> Lines:
     """Each value as a JSON string in base64, as Jackson writes bytes (ByteArrayConverter into JsonFormat)."""
     return _each(values, lambda value: b'"%b"' % base64.b64encode(value))
 
 
-def strings_to_json(values: Sequence[bytes | None]) -> Rows:
+def strings_to_json(values: Sequence[bytes | None]) -> Lines:
     """Each value as a JSON string (StringConverter into JsonFormat).
 
     Bytes that are no UTF-8 become U+FFFD, as Java's own decoder has it.
@@ -139,7 +71,7 @@ class JsonLines:
     def __init__(self) -> None:
         self._decode = msgspec.json.Decoder(msgspec.Raw).decode
 
-    def __call__(self, values: Sequence[bytes | None]) -> Rows:
+    def __call__(self, values: Sequence[bytes | None]) -> Lines:
         try:
             # Runs at C speed: decoding to Raw checks the grammar and makes no objects. None raises TypeError.
             deque(map(self._decode, values), maxlen=0)  # type: ignore[arg-type]
@@ -155,7 +87,7 @@ class JsonLines:
             or (longest >= 2 * _NESTING_MAX and any(map(_may_be_deep, values)))  # type: ignore[arg-type]
         ):
             return _each(values, self._line)
-        return Rows(values, joined=joined)  # type: ignore[arg-type]
+        return Lines(values, joined=joined)  # type: ignore[arg-type]
 
     def _line(self, value: bytes) -> bytes | Excluded:
         if _may_be_deep(value) and _nesting(value) > _NESTING_MAX:
@@ -222,7 +154,7 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _each(values: Sequence[bytes | None], line: Callable[[bytes], bytes | Excluded]) -> Rows:
+def _each(values: Sequence[bytes | None], line: Callable[[bytes], bytes | Excluded]) -> Lines:
     lines: list[bytes] = []
     excluded: dict[int, Excluded] = {}
     for index, value in enumerate(values):
@@ -232,4 +164,4 @@ def _each(values: Sequence[bytes | None], line: Callable[[bytes], bytes | Exclud
         else:
             excluded[index] = made
             lines.append(b"")
-    return Rows(lines, excluded)
+    return Lines(lines, excluded)

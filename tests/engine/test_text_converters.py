@@ -10,17 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_s3.converters import (
-    JsonLines,
-    Rows,
-    Tombstone,
-    Unwritable,
-    bytes_to_json,
-    converter_for,
-    strings_to_json,
-    take_bytes,
-)
-from kafka_s3.settings.model import Converter, Format, FormatSettings, NoCompression
+from kafka_s3.converters.build import converter_for
+from kafka_s3.converters.text import JsonLines, bytes_to_json, strings_to_json, take_bytes
+from kafka_s3.rows import Lines, Tombstone, Unwritable
+from kafka_s3.settings.content import Converter, ConverterSettings, FileSettings, Format
 
 MARK = b"\xef\xbb\xbf"
 
@@ -122,7 +115,7 @@ def _nesting(value: bytes) -> int:
     return max(value.count(b"[") + value.count(b"{"), 0)
 
 
-def outcome(rows: Rows, index: int) -> object:
+def outcome(rows: Lines, index: int) -> object:
     return rows.excluded.get(index, rows.lines[index])
 
 
@@ -285,7 +278,7 @@ def test_every_converter_has_its_lines() -> None:
     """converter_for answers for each pair that the settings allow."""
 
     def convert(converter: Converter, format: Format) -> bytes:
-        return converter_for(FormatSettings(converter, format, NoCompression()))([b"[1, 2]"]).lines[0]
+        return converter_for(ConverterSettings(converter), FileSettings(format))([b"[1, 2]"]).lines[0]
 
     assert convert(Converter.JSON, Format.JSON) == b"[1, 2]"
     assert convert(Converter.STRING, Format.JSON) == b'"[1, 2]"'
