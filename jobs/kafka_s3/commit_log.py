@@ -114,6 +114,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
                 raise LogDamaged(f"Plan {self.seq} has other positions for topic {topic} than entry {head.seq}.")
 
 
+class Companion(msgspec.Struct, frozen=True, kw_only=True):
+    """An object beside another, with the same records: `what` is keys, headers or index."""
+
+    what: str
+    key: str
+    size: int
+    sha256: str
+
+
 class ObjectEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One object of a commit."""
 
@@ -124,7 +133,8 @@ class ObjectEntry(msgspec.Struct, frozen=True, kw_only=True):
     first_offset: int
     last_offset: int
     closed_by: str
-    schema_id: int | None = None
+    schema_id: int | None = None  # the registry's, of what its values are written under
+    companions: tuple[Companion, ...] = ()
 
 
 class RangeEntry(msgspec.Struct, frozen=True, kw_only=True):

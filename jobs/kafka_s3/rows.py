@@ -7,7 +7,7 @@ writes them asks for the form it needs, and what is not asked for is never made.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
@@ -122,3 +122,18 @@ def some(schemas: Schemas, indexes: Sequence[int]) -> Schemas:
     picked = [schemas[index] for index in indexes]
     first = picked[0]
     return first if all(each is first or each == first for each in picked) else picked
+
+
+def by_schema(rows: Any, count: int) -> Iterable[tuple[Sequence[int], Any]]:
+    """Rows apart by their schemas, those that are excluded left out: indexes, and the rows that have them."""
+    schemas, excluded = rows.schemas, rows.excluded
+    if isinstance(schemas, Schema) or schemas is None:
+        if not excluded:
+            return [(range(count), rows)]
+        indexes = [index for index in range(count) if index not in excluded]
+        return [(indexes, rows.pick(indexes))] if indexes else []
+    together: dict[Schema | None, list[int]] = {}
+    for index in range(count):
+        if index not in excluded:
+            together.setdefault(schemas[index], []).append(index)
+    return [(indexes, rows.pick(indexes)) for indexes in together.values()]

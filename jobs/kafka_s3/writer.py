@@ -4,50 +4,31 @@ Everything here follows from the records' own order, so that a retry writes the 
 depend on clocks or on how the broker cut its answers.
 
 Memory: at most `part_size_bytes` of encoded bytes per open object, one more part while it is sent, and one batch;
-`open_objects_max` objects are open at once.
+`open_objects_max` families of objects are open at once.
 """
 
 from __future__ import annotations
 
-import enum
-import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from kafka_s3.converters.build import converter_for
-from kafka_s3.formats.objects import ObjectEncoder, ObjectFormat, format_for
+from kafka_s3.converters.columns import Columns
+from kafka_s3.families import ClosedBy, Family, Member, OpenUpload, WrittenObject
+from kafka_s3.formats.objects import ObjectFormat, format_for
 from kafka_s3.naming import DataName
 from kafka_s3.partitioners.build import partitioner_for
+from kafka_s3.partitioners.paths import Paths
+from kafka_s3.ports import SchemaRegistry
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import RecordBatch
-from kafka_s3.rows import Excluded, Rows, Tombstone, Unwritable
+from kafka_s3.rows import Excluded, Rows, Schemas, Stage, Tombstone, Unwritable
+from kafka_s3.schemas.compatibility import Mode, Refused
+from kafka_s3.schemas.groups import Groups
+from kafka_s3.schemas.model import Schema
 from kafka_s3.settings.content import NullValues
 from kafka_s3.settings.model import Settings
-
-
-class ClosedBy(enum.Enum):
-    """Why an object closed; the word goes into the log, the page and the command line."""
-
-    FLUSH_SIZE = "flush.size"
-    ROTATE_INTERVAL = "rotate.interval.ms"
-    OBJECT_BYTES = "export.object.bytes.max"
-    OPEN_OBJECTS = "open.objects"
-    END_OF_RANGE = "end_of_range"
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenObject:
-    """An object that is in the store, under the key that was free or already held the same bytes."""
-
-    key: str
-    size: int
-    sha256: str
-    records: int
-    first_offset: int
-    last_offset: int
-    closed_by: ClosedBy
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +38,16 @@ class Rejected:
     tp: TopicPartition
     offset: int
     reason: str
+    stage: Stage = Stage.VALUE_CONVERTER
 
     def __str__(self) -> str:
         return f"topic {self.tp.topic} partition {self.tp.partition} offset {self.offset}: {self.reason}"
+
+
+class Refuse(Protocol):
+    """What becomes of a record that is left out: `index` is its place in the batch."""
+
+    def __call__(self, rejected: Rejected, batch: RecordBatch, index: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,59 +57,53 @@ class Written:
     objects: tuple[WrittenObject, ...] = ()
     records: int = 0
     bytes: int = 0
-    rejected: tuple[Rejected, ...] = ()
+    rejected: int = 0
     tombstones: int = 0
     stopped_at: Rejected | None = None
 
 
-class Upload(Protocol):
-    """One object on its way into the store; `close` or `abort` ends it."""
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """The members of a family and their formats; `columns` are the numbers of the columns that they write."""
 
-    def part(self, body: bytes) -> None: ...
-    def close(self, last: bytes, *, size: int, sha256: str, records: int, first_offset: int, last_offset: int) -> str:
-        """Makes the object visible and returns the key it has."""
+    members: tuple[Member, ...]
+    extensions: tuple[str, ...]
+    formats: tuple[ObjectFormat, ...]
+    columns: tuple[int, ...]
 
-    def abort(self) -> None: ...
+    @property
+    def has_index(self) -> bool:
+        return Member.INDEX in self.members
 
 
-OpenUpload = Callable[[DataName], Upload]
+_Identity = tuple[str, bool, tuple[Schema | None, ...]]
 
 
-@dataclass(slots=True)
-class _OpenObject:
-    upload: Upload
-    encoder: ObjectEncoder
-    first_offset: int
-    last_offset: int
-    first_ms: int | None  # the time of its first record, where rotation asks for it
-    records: int = 0
-    plain_size: int = 0  # of its records, before compression
-    size: int = 0
-    pending: list[bytes] = field(default_factory=list)
-    pending_size: int = 0
-    digest: hashlib._Hash = field(default_factory=hashlib.sha256)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Key:
+    """Which family a record belongs to: its path, whether it has a value, and what each column is written under.
 
-    def feed(self, data: bytes, part_size: int) -> None:
-        if not data:
-            return
-        self.pending.append(data)
-        self.pending_size += len(data)
-        self.size += len(data)
-        self.digest.update(data)
-        # Strictly more than a part: what is left over always makes the last part.
-        while self.pending_size > part_size:
-            body = b"".join(self.pending)
-            self.upload.part(body[:part_size])
-            self.pending = [body[part_size:]]
-            self.pending_size -= part_size
+    There is one for each identity at a time, so that it is looked up by what it is and not by what it says.
+    """
+
+    identity: _Identity
+    kind: _Kind
+
+    @property
+    def path(self) -> str:
+        return self.identity[0]
+
+    @property
+    def targets(self) -> tuple[Schema | None, ...]:
+        return self.identity[2]
 
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """Some records of a batch, converted: row i of `rows` is the batch's record `indexes[i]`."""
+    """Some records of a batch for one family: row i of each column is the batch's record `indexes[i]`."""
 
     batch: RecordBatch
-    rows: Rows
+    columns: tuple[Rows, ...]
     indexes: Sequence[int]
     times: int | Sequence[int] | None
 
@@ -135,56 +117,157 @@ class _Chunk:
 class RangeWriter:
     """Writes the records of one range; `write` each batch in order, then `finish`, or `abort`.
 
-    `at_ms` is the logical time of the range, which the extractor Wallclock tells.
+    `at_ms` is the logical time of the range, which the extractor Wallclock tells. `refuse` is told of every record
+    that is left out because it is bad.
     """
 
-    def __init__(self, settings: Settings, generation: int, at_ms: int, open_upload: OpenUpload) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        generation: int,
+        at_ms: int,
+        open_upload: OpenUpload,
+        *,
+        registry: SchemaRegistry | None = None,
+        refuse: Refuse | None = None,
+    ) -> None:
         self._settings = settings
         self._generation = generation
         self._open_upload = open_upload
-        self._format: ObjectFormat = format_for(settings.format.file)
-        self._convert = converter_for(settings.format.value, settings.format.file)
-        self._paths = partitioner_for(settings, at_ms, self._format.extension)
-        self._open: dict[str, _OpenObject] = {}  # by path
+        self._refuse = refuse
+        self._columns = Columns(settings, registry)
+        self._with_value, self._without_value = _kinds(settings)
+        self._paths = partitioner_for(settings, at_ms, max(self._with_value.extensions, key=len))
+        self._groups: dict[str, Groups] = {}  # by path
+        self._known: dict[_Identity, _Key] = {}
+        self._open: dict[_Key, Family] = {}
         self._objects: list[WrittenObject] = []
-        self._rejected: list[Rejected] = []
-        self._records = self._bytes = self._tombstones = 0
+        self._records = self._bytes = self._tombstones = self._rejected = 0
         self._stopped_at: Rejected | None = None
 
     def write(self, batch: RecordBatch) -> bool:
         """Write a batch; False once a record that may not be skipped has ended the range."""
-        rows = self._convert(batch.values())
-        paths = self._paths(batch, rows.excluded)
-        excluded = {**{index: Unwritable(reason) for index, reason in paths.bad.items()}, **rows.excluded}
+        columns = self._columns(batch)
+        paths = self._paths(batch, columns[0])
+        excluded, nulls = self._excluded(columns, paths)
+        if nulls:
+            paths = self._with_tombstones(batch, paths, nulls)
+        keys = self._keys(columns, paths, nulls, excluded, len(batch))
         stop = self._pass_over(batch, excluded)
-        if isinstance(paths.each, str):
+        if isinstance(keys, _Key):
             for start, end in _runs(excluded, stop):
-                self._append(paths.each, _Chunk(batch, rows.part(start, end), range(start, end), paths.times))
+                parts = tuple(column.part(start, end) for column in columns)
+                self._append(keys, _Chunk(batch, parts, range(start, end), paths.times))
         else:
             indexes = [index for index in range(stop) if index not in excluded] if excluded else range(stop)
-            self._append_each(batch, rows, paths.each, paths.times, indexes)
+            self._append_each(batch, columns, keys, paths.times, indexes)
         return self._stopped_at is None
 
     def finish(self) -> Written:
         """Close what is open and say what was written."""
-        for path in self._oldest_first():
-            self._close(path, ClosedBy.END_OF_RANGE)
+        for key in self._oldest_first():
+            self._close(key, ClosedBy.END_OF_RANGE)
         counted = sum(written.records for written in self._objects)
         assert counted == self._records, f"{counted} records in objects, {self._records} written"
         return Written(
-            tuple(sorted(self._objects, key=lambda written: written.first_offset)),
+            tuple(sorted(self._objects, key=lambda written: (written.first_offset, written.key))),
             self._records,
             self._bytes,
-            tuple(self._rejected),
+            self._rejected,
             self._tombstones,
             self._stopped_at,
         )
 
     def abort(self) -> None:
         """Give up what is open; objects that are closed stay, as orphans that a retry adopts."""
-        for opened in self._open.values():
-            opened.upload.abort()
+        for family in self._open.values():
+            family.upload.abort()
         self._open.clear()
+
+    def _excluded(self, columns: Sequence[Rows], paths: Paths) -> tuple[dict[int, Excluded], frozenset[int]]:
+        """The records that are not written, and the tombstones that are."""
+        values, *others = columns
+        nulls: frozenset[int] = frozenset()
+        if self._settings.format.null_values is NullValues.WRITE and values.excluded:
+            nulls = frozenset(index for index, why in values.excluded.items() if isinstance(why, Tombstone))
+        excluded: dict[int, Excluded] = {
+            index: Unwritable(reason, Stage.TASK_PUT) for index, reason in paths.bad.items() if index not in nulls
+        }
+        for column in reversed(others):
+            excluded.update(column.excluded)
+        excluded.update((index, why) for index, why in values.excluded.items() if index not in nulls)
+        return excluded, nulls
+
+    def _with_tombstones(self, batch: RecordBatch, paths: Paths, nulls: frozenset[int]) -> Paths:
+        """The same paths, but for tombstones: theirs is configured, and their time is the record's own."""
+        each = [paths.each] * len(batch) if isinstance(paths.each, str) else list(paths.each)
+        times = paths.times if isinstance(paths.times, int | None) else list(paths.times)
+        stamps = batch.timestamps() if isinstance(times, list) else ()
+        for index in nulls:
+            each[index] = self._settings.format.tombstone_path
+            if isinstance(times, list):
+                times[index] = stamps[index] or 0
+        return Paths(each, paths.bad, times)
+
+    def _keys(
+        self,
+        columns: Sequence[Rows],
+        paths: Paths,
+        nulls: frozenset[int],
+        excluded: dict[int, Excluded],
+        count: int,
+    ) -> _Key | Sequence[_Key | None]:
+        """The family of every record, one for all if they have the same; `excluded` gets those that have none.
+
+        In the records' order: a newer schema changes what later records are written under.
+        """
+        schemas = [column.schemas for column in columns]
+        uniform = all(_is_single(each) for each in schemas) and not nulls
+        if uniform and isinstance(paths.each, str):
+            if len(excluded) == count:
+                return [None] * count
+            key = self._key(paths.each, False, schemas)  # type: ignore[arg-type]  # each is a single one
+            if isinstance(key, _Key):
+                return key
+        elif uniform:
+            paths_of = {each for index, each in enumerate(paths.each) if index not in excluded} if excluded else set(paths.each)
+            made = {path: self._key(path, False, schemas) for path in paths_of}  # type: ignore[arg-type]
+            if all(isinstance(each, _Key) for each in made.values()):
+                return list(map(made.get, paths.each))  # type: ignore[arg-type]  # those excluded have none
+        known: dict[object, _Key | Refused] = {}
+        keys: list[_Key | None] = [None] * count
+        steady = uniform or self._settings.format.compatibility.value == "NONE"
+        for index in range(count):
+            if index in excluded:
+                continue
+            path = paths.each if isinstance(paths.each, str) else paths.each[index]
+            theirs = [each if _is_single(each) else each[index] for each in schemas]  # type: ignore[index]
+            asked = (path, index in nulls, *theirs)
+            if (found := known.get(asked)) is None or not steady:
+                found = known[asked] = self._key(path, index in nulls, theirs)  # type: ignore[arg-type]
+            if isinstance(found, _Key):
+                keys[index] = found
+            else:
+                excluded[index] = Unwritable(found.reason, Stage.TASK_PUT)
+        return keys
+
+    def _key(self, path: str, is_null: bool, schemas: Sequence[Schema | None]) -> _Key | Refused:
+        kind = self._without_value if is_null else self._with_value
+        assert kind is not None, "a tombstone without a key's file"
+        targets = [schemas[number] for number in kind.columns]
+        if not is_null and schemas[0] is not None:
+            groups = self._groups.get(path)
+            if groups is None:
+                groups = self._groups[path] = Groups(Mode(self._settings.format.compatibility.value))
+            target = groups.target(schemas[0])
+            if isinstance(target, Refused):
+                return target
+            targets[0] = target
+        identity = (path, is_null, tuple(targets))
+        key = self._known.get(identity)
+        if key is None:
+            key = self._known[identity] = _Key(identity, kind)
+        return key
 
     def _pass_over(self, batch: RecordBatch, excluded: Mapping[int, Excluded]) -> int:
         """Account for the records that are not written; the index at which the range stops, or the batch's length."""
@@ -193,116 +276,152 @@ class RangeWriter:
             if isinstance(why, Tombstone):
                 if self._settings.format.null_values is NullValues.IGNORE:
                     self._tombstones += 1
+                    if self._settings.tolerate_bad_records and self._settings.format.report_null_values:
+                        reported = Rejected(batch.tp, batch.offset_at(index), "the value is null", Stage.TASK_PUT)
+                        self._tell(reported, batch, index)
                     continue
-                reason = "the value is null and behavior.on.null.values is fail"
-            else:
-                reason = why.reason
-            rejected = Rejected(batch.tp, batch.offset_at(index), reason)
+                why = Unwritable("the value is null and behavior.on.null.values is fail", Stage.TASK_PUT)
+            rejected = Rejected(batch.tp, batch.offset_at(index), why.reason, why.stage)
             if not self._settings.tolerate_bad_records:
                 self._stopped_at = rejected
                 return index
-            self._rejected.append(rejected)
+            self._rejected += 1
+            self._tell(rejected, batch, index)
         return len(batch)
+
+    def _tell(self, rejected: Rejected, batch: RecordBatch, index: int) -> None:
+        if self._refuse is not None:
+            self._refuse(rejected, batch, index)
 
     def _append_each(
         self,
         batch: RecordBatch,
-        rows: Rows,
-        each: Sequence[str],
+        columns: Sequence[Rows],
+        keys: _Key | Sequence[_Key | None],
         times: int | Sequence[int] | None,
         indexes: Sequence[int],
     ) -> None:
-        """Records with paths of their own.
+        """Records of several families.
 
-        A batch's records of one path are written together: objects of different paths have nothing to do with each
-        other, unless so many are open that one has to close for another.
+        A batch's records of one family are written together: different objects have nothing to do with each other,
+        unless so many are open that one has to close for another.
         """
-        together: dict[str, list[int]] = {}
+        assert not isinstance(keys, _Key)
+        together: dict[_Key, list[int]] = {}
         for index in indexes:
-            together.setdefault(each[index], []).append(index)
-        groups: Iterable[tuple[str, Sequence[int]]] = together.items()
+            together.setdefault(keys[index], []).append(index)  # type: ignore[arg-type]  # none of them is excluded
+        groups: Iterable[tuple[_Key, Sequence[int]]] = together.items()
         if len(self._open.keys() | together.keys()) > self._settings.limits.open_objects_max:
-            groups = ((path, list(run)) for path, run in itertools.groupby(indexes, key=each.__getitem__))
-        for path, group in groups:
-            self._append(path, _Chunk(batch, rows.pick(group), group, times))
+            runs = itertools.groupby(indexes, key=keys.__getitem__)
+            groups = ((key, list(run)) for key, run in runs)  # type: ignore[misc]
+        for key, group in groups:
+            picked = tuple(columns[number].pick(group) for number in key.kind.columns)
+            self._append(key, _Chunk(batch, picked, group, times))
 
-    def _append(self, path: str, chunk: _Chunk) -> None:
+    def _append(self, key: _Key, chunk: _Chunk) -> None:
+        columns = self._columns.ready(chunk.columns)
         start, stop = 0, len(chunk.indexes)
         while start < stop:
-            opened = self._open.get(path)
-            if opened is not None and self._is_over(opened, chunk.time_at(start)):
-                self._close(path, ClosedBy.ROTATE_INTERVAL)
-                opened = None
-            opened = opened or self._open_object(path, chunk, start)
-            count, closed_by = self._fitting(opened, chunk, start)
-            data, size = opened.encoder.encode(chunk.rows, start, start + count)
-            opened.feed(data, self._settings.limits.part_size_bytes)
-            opened.records += count
-            opened.plain_size += size
-            opened.last_offset = chunk.offset_at(start + count - 1)
+            family = self._open.get(key)
+            if family is not None and self._is_over(family, chunk.time_at(start)):
+                self._close(key, ClosedBy.ROTATE_INTERVAL)
+                family = None
+            family = family or self._open_family(key, chunk, start)
+            count, closed_by = self._fitting(family, columns[0], chunk, start)
+            if key.kind.has_index:
+                _note(family, chunk, start, start + count)
+            size = family.append(columns, start, start + count, chunk.offset_at(start + count - 1))
             self._records += count
             self._bytes += size
             start += count
             if closed_by is not None:
-                self._close(path, closed_by)
+                self._close(key, closed_by)
 
-    def _fitting(self, opened: _OpenObject, chunk: _Chunk, start: int) -> tuple[int, ClosedBy | None]:
+    def _fitting(self, family: Family, rows: Any, chunk: _Chunk, start: int) -> tuple[int, ClosedBy | None]:
         """How many rows from `start` on belong to an object, at least one, and what closes it after them."""
         limits = self._settings.limits
         count, closed_by = len(chunk.indexes) - start, None
-        if opened.records + count >= limits.flush_size:
-            count, closed_by = limits.flush_size - opened.records, ClosedBy.FLUSH_SIZE
+        if limits.flush_size is not None and family.records + count >= limits.flush_size:
+            count, closed_by = limits.flush_size - family.records, ClosedBy.FLUSH_SIZE
         if limits.object_bytes_max is not None:
-            full = opened.encoder.rows_until(
-                chunk.rows, start, start + count, limits.object_bytes_max - opened.plain_size
-            )
+            room = limits.object_bytes_max - family.plain_size
+            full = family.encoders[0].rows_until(rows, start, start + count, room)
             if full is not None and (full < count or closed_by is None):
                 count, closed_by = full, ClosedBy.OBJECT_BYTES
         if limits.rotate_interval_ms is not None and isinstance(chunk.times, Sequence):
             for row in range(start + 1, start + count):
-                if self._is_over(opened, chunk.time_at(row)):
+                if self._is_over(family, chunk.time_at(row)):
                     # The record is the first of the next object, which `_append` sees when it comes to it.
                     return row - start, None
         return count, closed_by
 
-    def _is_over(self, opened: _OpenObject, at_ms: int | None) -> bool:
+    def _is_over(self, family: Family, at_ms: int | None) -> bool:
         """Whether a record of this time comes `rotate.interval.ms` or more after an object's first one."""
         interval_ms = self._settings.limits.rotate_interval_ms
-        if interval_ms is None or at_ms is None or opened.first_ms is None:
+        if interval_ms is None or at_ms is None or family.first_ms is None:
             return False
-        return at_ms - opened.first_ms >= interval_ms
+        return at_ms - family.first_ms >= interval_ms
 
-    def _open_object(self, path: str, chunk: _Chunk, row: int) -> _OpenObject:
+    def _open_family(self, key: _Key, chunk: _Chunk, row: int) -> Family:
         while len(self._open) >= self._settings.limits.open_objects_max:
             self._close(self._oldest_first()[0], ClosedBy.OPEN_OBJECTS)
-        batch, first = chunk.batch, chunk.offset_at(row)
-        name = DataName(
-            batch.tp.topic, path, batch.tp.partition, first, self._format.extension, generation=self._generation
+        tp, first, kind = chunk.batch.tp, chunk.offset_at(row), key.kind
+        names = [
+            DataName(tp.topic, key.path, tp.partition, first, extension, generation=self._generation)
+            for extension in kind.extensions
+        ]
+        family = Family(
+            upload=self._open_upload(names),
+            members=kind.members,
+            encoders=tuple(made.open(target) for made, target in zip(kind.formats, key.targets, strict=True)),
+            part_size=self._settings.limits.part_size_bytes,
+            first_offset=first,
+            last_offset=first,
+            first_ms=chunk.time_at(row),
+            schema_id=key.targets[0].id if key.targets[0] is not None else None,
         )
-        opened = _OpenObject(self._open_upload(name), self._format.open(None), first, first, chunk.time_at(row))
-        self._open[path] = opened
-        return opened
+        self._open[key] = family
+        self._known[key.identity] = key
+        return family
 
-    def _oldest_first(self) -> list[str]:
-        """The open paths; by offset, since how batches were cut shows in the order of opening."""
-        return sorted(self._open, key=lambda path: self._open[path].first_offset)
+    def _oldest_first(self) -> list[_Key]:
+        """The open families; by offset, since how batches were cut shows in the order of opening."""
+        return sorted(self._open, key=lambda key: self._open[key].first_offset)
 
-    def _close(self, path: str, closed_by: ClosedBy) -> None:
-        opened = self._open[path]
-        opened.feed(opened.encoder.finish(), self._settings.limits.part_size_bytes)
-        sha256 = opened.digest.hexdigest()
-        key = opened.upload.close(
-            b"".join(opened.pending),
-            size=opened.size,
-            sha256=sha256,
-            records=opened.records,
-            first_offset=opened.first_offset,
-            last_offset=opened.last_offset,
-        )
-        del self._open[path]  # only now: a close that failed is still to be aborted
-        self._objects.append(
-            WrittenObject(key, opened.size, sha256, opened.records, opened.first_offset, opened.last_offset, closed_by)
-        )
+    def _close(self, key: _Key, closed_by: ClosedBy) -> None:
+        self._objects.append(self._open[key].close(closed_by))
+        del self._open[key]  # only now: a close that failed is still to be aborted
+        del self._known[key.identity]
+
+
+def _kinds(settings: Settings) -> tuple[_Kind, _Kind | None]:
+    """The families of this configuration: of records with a value, and of tombstones where these are written."""
+    values = format_for(settings.format.file)
+    members, extensions, formats = [Member.VALUES], [values.extension], [values]
+    for member, file in ((Member.KEYS, settings.format.keys), (Member.HEADERS, settings.format.headers)):
+        if file is not None:
+            made = format_for(file, wrap=member.value)
+            members.append(member)
+            extensions.append(f".{member.value}{made.extension}")
+            formats.append(made)
+    numbers = tuple(range(len(formats)))
+    without = None
+    if settings.format.null_values is NullValues.WRITE:
+        without = _Kind(tuple(members[1:]), tuple(extensions[1:]), tuple(formats[1:]), numbers[1:])
+    for name, extension in getattr(values, "companion_extensions", {}).items():
+        members.append(Member(name))
+        extensions.append(extension)
+    return _Kind(tuple(members), tuple(extensions), tuple(formats), numbers), without
+
+
+def _note(family: Family, chunk: _Chunk, start: int, stop: int) -> None:
+    stamps = chunk.batch.timestamps()
+    offsets = [chunk.offset_at(row) for row in range(start, stop)]
+    family.encoders[0].note(offsets, [stamps[chunk.indexes[row]] for row in range(start, stop)])  # type: ignore[attr-defined]
+
+
+def _is_single(schemas: Schemas) -> bool:
+    return schemas is None or isinstance(schemas, Schema)
 
 
 def _runs(excluded: Mapping[int, object], stop: int) -> Iterator[tuple[int, int]]:

@@ -48,10 +48,10 @@ def strings_to_json(values: Sequence[bytes | None]) -> Lines:
     Bytes that are no UTF-8 become U+FFFD, as Java's own decoder has it.
     """
     encode = msgspec.json.encode
-    return _each(values, lambda value: encode(_java_string(value)))
+    return _each(values, lambda value: encode(java_string(value)))
 
 
-def _java_string(value: bytes) -> str:
+def java_string(value: bytes) -> str:
     """`new String(value, UTF_8)`: Python's replacement, but one U+FFFD for the bytes of a surrogate, not three."""
     try:
         return value.decode("utf-8")

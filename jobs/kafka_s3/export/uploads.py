@@ -1,7 +1,9 @@
-"""Data objects into the store: put-if-absent, adopt what is already there, else the next free name. Never overwrite.
+"""Families of data objects into the store: put-if-absent, adopt what is already there, else the next free name.
 
-An object below `s3.part.size` is one PUT. A larger one goes out in parts; its bytes are gone once they are sent, so
-the question whether the name is free is asked before the first part, and once more by the condition at the end.
+Nothing is ever overwritten. An object below `s3.part.size` is one PUT. A larger one goes out in parts; its bytes are
+gone once they are sent, so the question whether the name is free is asked before the first part, and once more by the
+condition at the end. The members of a family share the suffix of their name: one that is taken takes the whole family
+to the next one.
 
 Tags (`s3.object.tagging`) go with a PUT. Those of an object in parts are known at its end only, and follow in a
 request of their own; so they do for an object that is adopted, whose first writer may have got no further, or may
@@ -13,10 +15,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kafka_s3.errors import DataError, StoreRefused, StoreUnavailable
+from kafka_s3.families import Body, Holds
 from kafka_s3.naming import DataName, KeyLayout, format_data_key
 from kafka_s3.ports import MultipartUpload, ObjectStore, Put
 from kafka_s3.settings.model import BUILT_IN_TAGS, Tagging
@@ -24,72 +27,102 @@ from kafka_s3.settings.model import BUILT_IN_TAGS, Tagging
 NAMES_MAX: Final = 100  # as many as the sink probes; each one is a whole object somebody else wrote under our name
 
 
-class ObjectUpload:
-    """A `writer.Upload` over an object store."""
+class FamilyUpload:
+    """A `families.Upload` over an object store; `names` has one name for each member."""
 
     def __init__(
-        self, store: ObjectStore, layout: KeyLayout, name: DataName, *, tagging: Tagging | None = None
+        self, store: ObjectStore, layout: KeyLayout, names: Sequence[DataName], *, tagging: Tagging | None = None
     ) -> None:
         self._store = store
         self._layout = layout
-        self._name = name
+        self._names = tuple(names)
         self._tagging = tagging
-        self._multipart: MultipartUpload | None = None
-        self._taken: list[str] = []
+        self._multiparts: dict[int, MultipartUpload] = {}
+        self._taken: list[tuple[DataName, ...]] = []  # passed over before the first part, whose bytes they may hold
 
-    def part(self, body: bytes) -> None:
-        if self._multipart is None:
-            while self._store.head(self._key()) is not None:
-                self._taken.append(self._key())
+    def part(self, member: int, body: bytes) -> None:
+        if not self._multiparts:
+            while any(self._store.head(key) is not None for key in self._keys()):
+                self._taken.append(self._names)
                 self._use_next_name()
-            self._multipart = self._store.start_multipart(self._key())
-        self._multipart.put_part(body)
+        if member not in self._multiparts:
+            self._multiparts[member] = self._store.start_multipart(self._keys()[member])
+        self._multiparts[member].put_part(body)
 
-    def close(self, last: bytes, *, size: int, sha256: str, records: int, first_offset: int, last_offset: int) -> str:
-        tags = make_tags(self._tagging, first_offset, last_offset, records)
-        if self._multipart is None:
-            return self._put(last, size, sha256, tags)
-        return self._complete(self._multipart, last, size, sha256, tags)
+    def close(self, bodies: Sequence[Body], holds: Holds) -> Sequence[str]:
+        tags = make_tags(self._tagging, holds)
+        if self._multiparts:
+            return self._complete(bodies, tags)
+        while not self._put_all(bodies, tags):
+            self._use_next_name()
+        return self._keys()
 
     def abort(self) -> None:
-        if self._multipart is not None:
-            self._multipart.abort()
+        for multipart in self._multiparts.values():
+            multipart.abort()
 
-    def _put(self, body: bytes, size: int, sha256: str, tags: Mapping[str, str]) -> str:
-        while True:
-            if self._put_if_absent(body, sha256, tags) is Put.CREATED:
-                return self._key()
-            if self._holds(self._key(), size, sha256):
-                self._tag(self._key(), tags)
-                return self._key()
-            self._use_next_name()
+    def _put_all(self, bodies: Sequence[Body], tags: Mapping[str, str]) -> bool:
+        """Put those members that have no parts, the first one last; False if a name is taken by other bytes."""
+        members = [number for number in range(len(bodies)) if number not in self._multiparts]
+        return all(self._put(self._keys()[number], bodies[number], tags) for number in reversed(members))
 
-    def _put_if_absent(self, body: bytes, sha256: str, tags: Mapping[str, str]) -> Put:
+    def _put(self, key: str, body: Body, tags: Mapping[str, str]) -> bool:
+        if self._put_if_absent(key, body, tags) is Put.CREATED:
+            return True
+        if not self._holds(key, body):
+            return False
+        self._tag(key, tags)
+        return True
+
+    def _put_if_absent(self, key: str, body: Body, tags: Mapping[str, str]) -> Put:
+        metadata = {"sha256": body.sha256}
         try:
-            return self._store.put_if_absent(self._key(), body, metadata={"sha256": sha256}, tags=tags)
+            return self._store.put_if_absent(key, body.last, metadata=metadata, tags=tags)
         except StoreRefused:
             if not tags or self._tags_required:
                 raise
         # It may be the tags alone that were refused: for want of s3:PutObjectTagging, or by a store without tags.
-        return self._store.put_if_absent(self._key(), body, metadata={"sha256": sha256})
+        return self._store.put_if_absent(key, body.last, metadata=metadata)
 
-    def _complete(
-        self, multipart: MultipartUpload, last: bytes, size: int, sha256: str, tags: Mapping[str, str]
-    ) -> str:
-        """Adopt an object that an earlier try completed, else complete ours."""
-        for key in self._taken:
-            if self._holds(key, size, sha256):
-                multipart.abort()
-                self._tag(key, tags)
-                return key
-        multipart.put_part(last)
-        if multipart.complete_if_absent() is Put.CREATED or self._holds(self._key(), size, sha256):
-            self._tag(self._key(), tags)
-            return self._key()
-        multipart.abort()
+    def _complete(self, bodies: Sequence[Body], tags: Mapping[str, str]) -> Sequence[str]:
+        """Adopt a family that an earlier try completed, else complete ours."""
+        ours = self._names
+        for names in self._taken:
+            self._names = names
+            if self._adopts(bodies, tags):
+                self.abort()
+                return self._keys()
+        self._names = ours
+        for number, multipart in self._multiparts.items():
+            multipart.put_part(bodies[number].last)
+        if self._put_all(bodies, tags) and all(
+            self._completes(number, bodies[number], tags) for number in sorted(self._multiparts, reverse=True)
+        ):
+            return self._keys()
+        self.abort()
         raise StoreUnavailable(
-            f"{self._key()} was written by somebody else while it was uploaded.", next="The range is read again."
+            f"{self._keys()[0]} was written by somebody else while it was uploaded.", next="The range is read again."
         )
+
+    def _adopts(self, bodies: Sequence[Body], tags: Mapping[str, str]) -> bool:
+        """Whether the names that were taken hold these bytes: members with parts already, the others at least now."""
+        for number in self._multiparts:
+            if not self._holds(self._keys()[number], bodies[number]):
+                return False
+        if not self._put_all(bodies, tags):
+            return False
+        for number in self._multiparts:
+            self._tag(self._keys()[number], tags)
+        return True
+
+    def _completes(self, number: int, body: Body, tags: Mapping[str, str]) -> bool:
+        key = self._keys()[number]
+        if self._multiparts[number].complete_if_absent() is Put.CREATED:
+            del self._multiparts[number]  # there is nothing left to abort
+        elif not self._holds(key, body):
+            return False
+        self._tag(key, tags)
+        return True
 
     @property
     def _tags_required(self) -> bool:
@@ -102,39 +135,39 @@ class ObjectUpload:
         with contextlib.suppress(*forgiven):
             self._store.put_tags(key, tags)
 
-    def _holds(self, key: str, size: int, sha256: str) -> bool:
+    def _holds(self, key: str, body: Body) -> bool:
         """Whether the object under `key` is these bytes: by its metadata, else by reading it."""
         info = self._store.head(key)
-        if info is None or info.size != size:
+        if info is None or info.size != body.size:
             return False
         recorded = (info.metadata or {}).get("sha256")
         if recorded is not None:
-            return recorded == sha256
+            return recorded == body.sha256
         digest = hashlib.sha256()
         for chunk in self._store.read(key):
             digest.update(chunk)
-        return digest.hexdigest() == sha256
+        return digest.hexdigest() == body.sha256
 
-    def _key(self) -> str:
-        return format_data_key(self._layout, self._name)
+    def _keys(self) -> list[str]:
+        return [format_data_key(self._layout, name) for name in self._names]
 
     def _use_next_name(self) -> None:
-        if self._name.collision >= NAMES_MAX:
+        if self._names[0].collision >= NAMES_MAX:
             raise DataError(
-                f"{NAMES_MAX} names from {format_data_key(self._layout, self._name)} back are taken by other bytes.",
+                f"{NAMES_MAX} names from {self._keys()[0]} back are taken by other bytes.",
                 next="Something else writes under this prefix: give the connector a topics.dir of its own.",
             )
-        self._name = self._name.next_free()
+        self._names = tuple(name.next_free() for name in self._names)
 
 
-def make_tags(tagging: Tagging | None, first_offset: int, last_offset: int, records: int) -> dict[str, str]:
+def make_tags(tagging: Tagging | None, holds: Holds) -> dict[str, str]:
     """
-    >>> make_tags(Tagging((("team", "data"), ("recordCount", "many"))), 42, 99, 50)
+    >>> make_tags(Tagging((("team", "data"), ("recordCount", "many"))), Holds(50, 42, 99))
     {'startOffset': '42', 'endOffset': '99', 'recordCount': 'many', 'team': 'data'}
-    >>> make_tags(None, 42, 99, 50)
+    >>> make_tags(None, Holds(50, 42, 99))
     {}
     """
     if tagging is None:
         return {}
-    values = (first_offset, last_offset, records)
+    values = (holds.first_offset, holds.last_offset, holds.records)
     return {**dict(zip(BUILT_IN_TAGS, map(str, values), strict=True)), **dict(tagging.extra)}

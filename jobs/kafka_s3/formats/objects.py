@@ -38,7 +38,7 @@ class ObjectFormat(Protocol):
         """A new object of values of this schema."""
 
 
-def format_for(settings: FileSettings) -> ObjectFormat:
+def format_for(settings: FileSettings, *, wrap: str | None = None) -> ObjectFormat:
     """The format with the sink's extensions: `.json`, or format.bytearray.extension; `.gz` after it."""
     suffix = extension_suffix(settings.compression)
     match settings.format:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -14,6 +15,8 @@ from kafka_s3.partitioners.own import OwnPaths, OwnTimes
 from kafka_s3.partitioners.paths import FittingKeys, Partitioner, Paths, escape_for
 from kafka_s3.partitioners.times import Extractor, FieldTimes, Wallclock, record_times
 from kafka_s3.records import RecordBatch
+from kafka_s3.rows import Rows
+from kafka_s3.schemas.model import Schema
 from kafka_s3.settings.content import Own
 from kafka_s3.settings.model import (
     DefaultPartitioner,
@@ -31,11 +34,12 @@ def partitioner_for(settings: Settings, at_ms: int, extension: str) -> Partition
     """How records of this connector get their paths in a run of the logical time `at_ms`."""
     partitioner = _configured(settings, at_ms)
     if settings.schema_affix is not SchemaAffix.NONE:
-        partitioner = WithSchemaName(partitioner, settings.schema_affix, settings.layout.directory_delim)
+        delim = settings.layout.directory_delim
+        partitioner = WithSchemaName(partitioner, settings.schema_affix, delim, escape_for(delim))
     return FittingKeys(partitioner, settings.layout, extension)
 
 
-def default_paths(batch: RecordBatch, excluded: Mapping[int, object]) -> Paths:  # noqa: ARG001
+def default_paths(batch: RecordBatch, rows: Rows) -> Paths:  # noqa: ARG001
     """`partition=<kafka partition>`."""
     return Paths(f"partition={batch.tp.partition}")
 
@@ -47,16 +51,20 @@ class WithSchemaName:
     inner: Partitioner
     affix: SchemaAffix
     delim: str
+    escape: Callable[[str], str]
 
-    def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Paths:
-        paths = self.inner(batch, excluded)
-        if isinstance(paths.each, str):
-            return Paths(self._with(paths.each), paths.bad, paths.times)
-        made = {path: self._with(path) for path in set(paths.each)}
-        return Paths(list(map(made.__getitem__, paths.each)), paths.bad, paths.times)
+    def __call__(self, batch: RecordBatch, rows: Rows) -> Paths:
+        paths, schemas = self.inner(batch, rows), rows.schemas
+        if isinstance(paths.each, str) and (schemas is None or isinstance(schemas, Schema)):
+            return Paths(self._with(paths.each, schemas), paths.bad, paths.times)
+        each = itertools.repeat(paths.each) if isinstance(paths.each, str) else paths.each
+        theirs = itertools.repeat(schemas) if schemas is None or isinstance(schemas, Schema) else schemas
+        pairs = list(itertools.islice(zip(each, theirs, strict=False), len(batch)))
+        made = {pair: self._with(*pair) for pair in set(pairs)}
+        return Paths(list(map(made.__getitem__, pairs)), paths.bad, paths.times)
 
-    def _with(self, path: str) -> str:
-        name = "schema_name=null"
+    def _with(self, path: str, schema: Schema | None) -> str:
+        name = f"schema_name={self.escape((schema.name if schema else None) or 'null')}"
         parts = (name, path) if self.affix is SchemaAffix.PREFIX else (path, name)
         return self.delim.join(parts)
 

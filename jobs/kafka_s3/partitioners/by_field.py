@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from kafka_s3.partitioners.fields import FieldReader, kind_of
+from kafka_s3.partitioners.fields import Fields, FromStruct, kind_of, logical_type
 from kafka_s3.partitioners.paths import Paths, Unpartitionable
 from kafka_s3.records import RecordBatch
-from kafka_s3.rows import Missing
+from kafka_s3.rows import Missing, Rows
+from kafka_s3.schemas.model import Avro, Branch
 
 _KNOWN_MAX: Final = 100_000
 
 
 class FieldPaths:
-    """A `Partitioner` over fields of JSON values, in the order configured, the full dotted name in the path.
+    """A `Partitioner` over fields of values, in the order configured, the full dotted name in the path.
 
     Text, whole numbers and booleans make a path; null makes `name=null`; anything else is a bad record.
     """
 
     def __init__(self, names: Sequence[str], directory_delim: str, escape: Callable[[str], str]) -> None:
         self._delim = directory_delim
-        self._read = FieldReader(names)
+        self._read = Fields(names, _as_it_is)
         self._parts = [_Parts(name, escape) for name in names]
 
-    def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Paths:
-        columns = self._read(batch.values(), excluded)
+    def __call__(self, batch: RecordBatch, rows: Rows) -> Paths:
+        columns = self._read(batch, rows)
         made = [parts(column) for parts, column in zip(self._parts, columns, strict=True)]
         if len(made) == 1:
             paths: list[str] = made[0]
@@ -39,6 +40,16 @@ class FieldPaths:
         return Paths(paths, bad)
 
 
+def _as_it_is(name: str, avro: Avro | None) -> FromStruct | None:
+    """A date or a time is no number that a path could show (the sink fails on it too)."""
+    logical = logical_type(avro)
+    if logical is None:
+        return None
+    return lambda value: (
+        None if value is None else Missing(f"field {name} is a {logical}: a path is made of text, numbers and booleans")
+    )
+
+
 class _Parts:
     """One field's part of the path for each of its values; those seen lately are kept."""
 
@@ -50,11 +61,10 @@ class _Parts:
 
     def __call__(self, column: list[Any]) -> list[str]:
         kinds = set(map(type, column))
-        if len(kinds) == 1 and (kind := kinds.pop()) not in (list, dict):
+        if len(kinds) == 1 and (kind := kinds.pop()) not in (list, dict, Branch):
             return list(map(self._of(kind).__getitem__, column))
-        return [
-            self._bad(value) if isinstance(value, list | dict) else self._of(type(value))[value] for value in column
-        ]
+        odd = (list, dict, Branch)
+        return [self._bad(value) if isinstance(value, odd) else self._of(type(value))[value] for value in column]
 
     def _of(self, kind: type) -> _Known:
         if kind not in self._known or len(self._known[kind]) > _KNOWN_MAX:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kafka_s3.joda.buckets import Bucketer
 from kafka_s3.partitioners.paths import Paths
 from kafka_s3.partitioners.times import Extractor
 from kafka_s3.records import RecordBatch
+from kafka_s3.rows import Rows
 
 
 class TimePaths:
@@ -17,8 +16,8 @@ class TimePaths:
         self._bucketer = bucketer
         self._extract = extract
 
-    def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Paths:
-        times = self._extract(batch, excluded)
+    def __call__(self, batch: RecordBatch, rows: Rows) -> Paths:
+        times = self._extract(batch, rows)
         if isinstance(times.each, int):
             return Paths(self._bucketer.path(times.each), times.bad, times.each)
         paths = self._bucketer.paths(times.each)

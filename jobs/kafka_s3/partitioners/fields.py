@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from kafka_s3.rows import Missing
+from kafka_s3.records import RecordBatch
+from kafka_s3.rows import Lines, Missing, Rows, by_schema
+from kafka_s3.schemas.model import Avro, Branch, Schema, type_at
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _NAMES_MAX: Final = 8
@@ -49,6 +52,46 @@ class FieldReader:
             for column, path in zip(columns, self._paths, strict=True):
                 column.append(_walk(parsed, path))
         return columns
+
+
+FromStruct = Callable[[Any], Any]
+
+
+class Fields:
+    """Reads fields of a batch's values, whatever these are: of JSON text, or of what has a schema.
+
+    `adapt` says what to make of a field's values whose type is known, `None` for nothing.
+    """
+
+    def __init__(self, names: Sequence[str], adapt: Callable[[str, Avro | None], FromStruct | None]) -> None:
+        self._json = FieldReader(names)
+        self._names = names
+        self._paths = [tuple(name.split(".")) for name in names]
+        self._adapt = adapt
+
+    def __call__(self, batch: RecordBatch, rows: Rows) -> list[list[Any]]:
+        """As `FieldReader`; bytes are values too where there is a schema, and so is a `Branch`."""
+        if isinstance(rows, Lines):
+            return self._json(batch.values(), rows.excluded)
+        columns: list[list[Any]] = [[None] * len(batch) for _ in self._paths]
+        for indexes, part in by_schema(rows, len(batch)):
+            for column, name, path in zip(columns, self._names, self._paths, strict=True):
+                values = part.column(path)
+                adapt = self._adapt(name, type_at(part.schemas, path)) if isinstance(part.schemas, Schema) else None
+                if adapt is not None:
+                    values = [value if isinstance(value, Missing) else adapt(value) for value in values]
+                for index, value in zip(indexes, values, strict=True):
+                    column[index] = value
+        return columns
+
+
+_LOGICAL: Final = re.compile(r"date|(local-)?time(stamp)?-(millis|micros|nanos)")
+
+
+def logical_type(avro: Avro | None) -> str | None:
+    """The logical type of a whole number that stands for a date or a time."""
+    logical = avro.get("logicalType") if isinstance(avro, dict) and avro["type"] in ("int", "long") else None
+    return logical if isinstance(logical, str) and _LOGICAL.fullmatch(logical) else None
 
 
 def _never(value: bytes) -> Any:  # noqa: ARG001
@@ -137,8 +180,12 @@ def _listed(fields: Mapping[str, Any]) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """The type of a JSON value, for people."""
+    """The type of a value, for people."""
     match value:
+        case Branch():
+            return "one of several types"
+        case bytes():
+            return "bytes"
         case None:
             return "null"
         case bool():

@@ -21,6 +21,7 @@ from kafka_s3.errors import ConfigurationError
 from kafka_s3.partitioners.paths import Paths
 from kafka_s3.partitioners.times import TIME_MAX_MS, Times
 from kafka_s3.records import RecordBatch
+from kafka_s3.rows import Rows
 
 
 class OwnPaths:
@@ -30,7 +31,7 @@ class OwnPaths:
         self._path = path
         self._own = call(f"{path}(properties)", find_class(path, *PARTITIONER), properties)
 
-    def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Paths:  # noqa: ARG002
+    def __call__(self, batch: RecordBatch, rows: Rows) -> Paths:  # noqa: ARG002
         each = _answer(self._path, self._own.encode, batch, str)
         bad = {index: f"{self._path} gives it no path" for index, path in enumerate(each) if path is None}
         return Paths(["" if path is None else path for path in each] if bad else each, bad)
@@ -43,7 +44,7 @@ class OwnTimes:
         self._path = path
         self._own = call(f"{path}(properties)", find_class(path, *EXTRACTOR), properties)
 
-    def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Times:  # noqa: ARG002
+    def __call__(self, batch: RecordBatch, rows: Rows) -> Times:  # noqa: ARG002
         each = _answer(self._path, self._own.extract, batch, int)
         bad: dict[int, str] = {}
         for index, at in enumerate(each):

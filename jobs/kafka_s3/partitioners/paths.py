@@ -9,6 +9,7 @@ from typing import Final, Protocol
 
 from kafka_s3.naming import DataName, KeyLayout, format_data_key, leads_out
 from kafka_s3.records import RecordBatch
+from kafka_s3.rows import Rows
 
 #: S3's own limit, in bytes of UTF-8.
 KEY_BYTES_MAX: Final = 1024
@@ -39,9 +40,9 @@ class Paths:
 
 
 class Partitioner(Protocol):
-    """Makes the encoded partitions of a batch. `excluded` are records that will not be written anyway."""
+    """Makes the encoded partitions of a batch. Rows that are excluded will not be written anyway."""
 
-    def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Paths: ...
+    def __call__(self, batch: RecordBatch, rows: Rows) -> Paths: ...
 
 
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
@@ -75,8 +76,8 @@ class FittingKeys:
     extension: str
     _known: dict[tuple[str, str], str | None] = field(default_factory=dict)
 
-    def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Paths:
-        paths = self.inner(batch, excluded)
+    def __call__(self, batch: RecordBatch, rows: Rows) -> Paths:
+        paths = self.inner(batch, rows)
         if isinstance(paths.each, str):
             problem = self._problem(batch, paths.each)
             return paths if problem is None else Paths(paths.each, dict.fromkeys(range(len(batch)), problem))

@@ -9,9 +9,10 @@ from typing import Any, Final, Protocol
 
 from kafka_s3.joda.timestamps import parse_timestamp
 from kafka_s3.joda.zones import Zone
-from kafka_s3.partitioners.fields import FieldReader, kind_of
+from kafka_s3.partitioners.fields import Fields, FromStruct, kind_of, logical_type
 from kafka_s3.records import RecordBatch
-from kafka_s3.rows import Missing
+from kafka_s3.rows import Missing, Rows
+from kafka_s3.schemas.model import Avro, Branch
 
 #: A `long` of milliseconds, within which Joda-Time's calendar works.
 TIME_MAX_MS: Final = 2**63 - 1
@@ -28,9 +29,9 @@ class Times:
 
 
 class Extractor(Protocol):
-    """Tells the records' times. `excluded` are records that will not be written anyway."""
+    """Tells the records' times. Rows that are excluded will not be written anyway."""
 
-    def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Times: ...
+    def __call__(self, batch: RecordBatch, rows: Rows) -> Times: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +40,11 @@ class Wallclock:
 
     at_ms: int
 
-    def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Times:  # noqa: ARG002
+    def __call__(self, batch: RecordBatch, rows: Rows) -> Times:  # noqa: ARG002
         return Times(self.at_ms)
 
 
-def record_times(batch: RecordBatch, excluded: Mapping[int, object]) -> Times:  # noqa: ARG001
+def record_times(batch: RecordBatch, rows: Rows) -> Times:  # noqa: ARG001
     """Kafka's own timestamp (`Record`)."""
     stamps = batch.timestamps()
     if None not in stamps:
@@ -52,9 +53,25 @@ def record_times(batch: RecordBatch, excluded: Mapping[int, object]) -> Times:  
     return Times([_NONE if stamp is None else stamp for stamp in stamps], bad)
 
 
-class FieldTimes:
-    """A field of a JSON object (`RecordField`): a number of milliseconds, or text as ISO 8601 or digits.
+_PER_MS: Final = {"millis": 1, "micros": 1000, "nanos": 1_000_000}
 
+
+def _in_milliseconds(name: str, avro: Avro | None) -> FromStruct | None:
+    logical = logical_type(avro)
+    if logical is None:
+        return None
+    kind, _, unit = logical.removeprefix("local-").partition("-")
+    if kind != "timestamp":
+        return lambda value: None if value is None else Missing(f"field {name} is a {logical}, which is no time stamp")
+    per_ms = _PER_MS[unit]
+    return None if per_ms == 1 else lambda value: None if value is None else value // per_ms
+
+
+class FieldTimes:
+    """A field of the value (`RecordField`): a number of milliseconds, or text as ISO 8601 or digits.
+
+    Where the schema says that it is a timestamp, its unit counts (a difference from the sink, which takes every
+    number for milliseconds).
     Numbers with a fraction lose it, as in the sink. Text without an offset is read in `zone`, not in the machine's
     (a difference from the sink).
     """
@@ -62,10 +79,10 @@ class FieldTimes:
     def __init__(self, name: str, zone: Zone) -> None:
         self._name = name
         self._zone = zone
-        self._read = FieldReader([name])
+        self._read = Fields([name], _in_milliseconds)
 
-    def __call__(self, batch: RecordBatch, excluded: Mapping[int, object]) -> Times:
-        (column,) = self._read(batch.values(), excluded)
+    def __call__(self, batch: RecordBatch, rows: Rows) -> Times:
+        (column,) = self._read(batch, rows)
         if set(map(type, column)) == {int} and min(column) >= -TIME_MAX_MS and max(column) <= TIME_MAX_MS:
             return Times(column)
         each: list[int] = []
@@ -82,7 +99,7 @@ class FieldTimes:
         match value:
             case Missing():
                 raise ValueError(value)
-            case bool() | None | list() | dict():
+            case bool() | None | list() | dict() | bytes() | Branch():
                 raise ValueError(f"field {self._name} is {kind_of(value)}, which is no time")
             case float() if not math.isfinite(value):
                 raise ValueError(f"field {self._name} is {value}, which is no time")

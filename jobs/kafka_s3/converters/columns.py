@@ -1,0 +1,79 @@
+"""What a batch becomes: a column of values, and one of keys and of headers where these are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from kafka_s3.converters.build import Convert, converter_for
+from kafka_s3.converters.headers import HeaderColumn
+from kafka_s3.converters.kafka_fields import KafkaFields
+from kafka_s3.ports import SchemaRegistry
+from kafka_s3.records import RecordBatch
+from kafka_s3.rows import Excluded, Rows, Stage, Tombstone, Unwritable
+from kafka_s3.schemas.model import Schema
+from kafka_s3.settings.content import ConverterSettings, FileSettings
+from kafka_s3.settings.model import Settings
+
+_NO_KEY = Unwritable("the key is null, and store.kafka.keys=true wants one", Stage.TASK_PUT)
+
+
+class Columns:
+    """Converts batches; the first column is that of the values, the others stand in the order of the family."""
+
+    def __init__(self, settings: Settings, registry: SchemaRegistry | None) -> None:
+        self._settings = settings.format
+        self._registry = registry
+        self._converters: dict[tuple[str, bool], Convert] = {}  # by topic, and whether it is for keys
+        self._headers = None
+        if settings.format.headers is not None:
+            self._headers = HeaderColumn(settings.format.header, settings.format.headers)
+        self._kafka_fields = KafkaFields(settings.format, self._key_rows) if settings.format.envelope.fields else None
+
+    def __call__(self, batch: RecordBatch) -> tuple[Rows, ...]:
+        rows = self._converter(batch, self._settings.value, self._settings.file, key=False)(batch.values())
+        if self._kafka_fields is not None:
+            rows = self._kafka_fields(batch, rows)
+        columns = [rows]
+        if self._settings.keys is not None:
+            columns.append(self._keys(batch, self._settings.keys))
+        if self._headers is not None:
+            columns.append(self._headers(batch))
+        return tuple(columns)
+
+    @staticmethod
+    def ready(columns: Sequence[Rows]) -> tuple[Any, ...]:
+        """The columns as formats take them: each with one schema, or able to write its rows under one."""
+        if all(rows.schemas is None or isinstance(rows.schemas, Schema) for rows in columns):
+            return tuple(columns)
+        from kafka_s3.converters.interleaved import Interleaved
+
+        return tuple(
+            rows if rows.schemas is None or isinstance(rows.schemas, Schema) else Interleaved(rows) for rows in columns
+        )
+
+    def _keys(self, batch: RecordBatch, file: FileSettings) -> Rows:
+        rows = self._converter(batch, self._settings.key, file, key=True)(batch.keys())
+        return excluding(rows, {index: _of_key(why) for index, why in rows.excluded.items()}) if rows.excluded else rows
+
+    def _key_rows(self, batch: RecordBatch, file: FileSettings) -> Rows:
+        """The keys as another format would have them."""
+        return self._converter(batch, self._settings.key, file, key=True)(batch.keys())
+
+    def _converter(self, batch: RecordBatch, settings: ConverterSettings, file: FileSettings, *, key: bool) -> Convert:
+        known = (batch.tp.topic, key)
+        if known not in self._converters:
+            self._converters[known] = converter_for(settings, file, self._registry, batch.tp.topic, key=key)
+        return self._converters[known]
+
+
+def _of_key(why: Excluded) -> Excluded:
+    if isinstance(why, Tombstone):
+        return _NO_KEY
+    return Unwritable(f"its key: {why.reason}", Stage.KEY_CONVERTER)
+
+
+def excluding(rows: Any, excluded: dict[int, Excluded]) -> Any:
+    """The same rows with other reasons for those left out: `Lines` and every kind of `Structs` are dataclasses."""
+    return replace(rows, excluded=excluded)

@@ -1,0 +1,230 @@
+"""What Kafka knows of a record, written into it: `export.envelope` names topic, partition, offset, timestamp, key, headers.
+
+The fields stand behind the record's own, under names with a prefix. A value that is no record (text, a number, a list)
+becomes the field `value` of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import msgspec
+
+from kafka_s3.converters.headers import texts_of
+from kafka_s3.converters.text import java_string
+from kafka_s3.records import RecordBatch
+from kafka_s3.rows import Excluded, Lines, Rows, Schemas, Stage, Tombstone, Unwritable, by_schema, some
+from kafka_s3.schemas.model import Schema, schema_of
+from kafka_s3.settings.content import Converter, EnvelopeField, FileSettings, Format, FormatSettings
+
+#: The field that a value gets which is no record.
+VALUE: Final = "value"
+_NAMESPACE: Final = "kafka_s3"
+_HEADER: Final = {
+    "type": "record",
+    "name": "Header",
+    "namespace": _NAMESPACE,
+    "fields": [{"name": "key", "type": "string"}, {"name": "value", "type": ["null", "string"]}],
+}
+_TYPES: Final[Mapping[EnvelopeField, Any]] = {
+    EnvelopeField.TOPIC: "string",
+    EnvelopeField.PARTITION: "int",
+    EnvelopeField.OFFSET: "long",
+    EnvelopeField.TIMESTAMP: ["null", {"type": "long", "logicalType": "timestamp-millis"}],
+    EnvelopeField.KEY: ["null", "string"],
+    EnvelopeField.HEADERS: {"type": "array", "items": _HEADER},
+}
+KeyRows = Callable[[RecordBatch, FileSettings], Rows]
+
+
+class KafkaFields:
+    """Adds the fields to a batch's rows."""
+
+    def __init__(self, settings: FormatSettings, key_rows: KeyRows) -> None:
+        self._settings = settings
+        self._key_rows = key_rows
+        self._names = [f"{settings.envelope.prefix}{each.value}" for each in settings.envelope.fields]
+        fields = [
+            {"name": name, "type": _TYPES[field]}
+            for name, field in zip(self._names, settings.envelope.fields, strict=True)
+        ]
+        self._extra = schema_of({"type": "record", "name": "Fields", "namespace": _NAMESPACE, "fields": fields})
+        self._fields = fields
+        self._outer: dict[Schema | None, Schema | None] = {}
+        self._inner: dict[Schema, Schema] = {}
+
+    def __call__(self, batch: RecordBatch, rows: Any) -> Rows:
+        excluded: dict[int, Excluded] = dict(rows.excluded)
+        columns = [self._column(field, batch, excluded) for field in self._settings.envelope.fields]
+        if isinstance(rows, Lines):
+            return self._in_lines(rows, columns, excluded)
+        schemas = rows.schemas
+        if schemas is None or isinstance(schemas, Schema):
+            outer: Schemas = self._around(schemas)
+            clash = range(len(batch)) if outer is None else ()
+        else:
+            outer = [None if index in excluded else self._around(each) for index, each in enumerate(schemas)]
+            clash = [index for index, each in enumerate(outer) if each is None and index not in excluded]
+        for index in clash:
+            excluded.setdefault(index, self._clash())
+        return WithFields(rows, outer, excluded, columns, self._names, self._extra, self._inner)
+
+    def _clash(self) -> Unwritable:
+        names = ", ".join(self._names)
+        reason = f"it has a field itself that export.envelope adds ({names}): set another export.envelope.prefix"
+        return Unwritable(reason, Stage.TASK_PUT)
+
+    def _around(self, schema: Schema | None) -> Schema | None:
+        """The schema with the fields behind it; `None` if it has one of that name."""
+        if schema not in self._outer:
+            assert schema is not None, "values without a schema are lines"
+            avro = schema.avro
+            if isinstance(avro, dict) and avro["type"] == "record":
+                if {each["name"] for each in avro["fields"]} & set(self._names):
+                    self._outer[schema] = None
+                    return None
+                made = {**avro, "fields": [*avro["fields"], *self._fields]}
+            else:
+                fields = [{"name": VALUE, "type": avro}, *self._fields]
+                made = {"type": "record", "name": "Record", "namespace": _NAMESPACE, "fields": fields}
+            outer = schema_of(made, id=schema.id, version=schema.version)
+            self._outer[schema] = outer
+            self._inner[outer] = schema
+        return self._outer[schema]
+
+    def _column(self, field: EnvelopeField, batch: RecordBatch, excluded: dict[int, Excluded]) -> Sequence[Any]:
+        match field:
+            case EnvelopeField.TOPIC:
+                return [batch.tp.topic] * len(batch)
+            case EnvelopeField.PARTITION:
+                return [batch.tp.partition] * len(batch)
+            case EnvelopeField.OFFSET:
+                return [batch.offset_at(index) for index in range(len(batch))]
+            case EnvelopeField.TIMESTAMP:
+                return batch.timestamps()
+            case EnvelopeField.HEADERS:
+                return texts_of(batch.headers(), self._settings.header)
+            case EnvelopeField.KEY:
+                return self._keys(batch, excluded)
+
+    def _keys(self, batch: RecordBatch, excluded: dict[int, Excluded]) -> Sequence[str | None]:
+        """Keys as text: what StringConverter reads as it is, others as JSON."""
+        if self._settings.key.converter is Converter.STRING:
+            return [None if key is None else java_string(key) for key in batch.keys()]
+        rows = self._key_rows(batch, FileSettings(Format.JSON))
+        keys: list[str | None] = [None] * len(batch)
+        for index, why in rows.excluded.items():
+            if not isinstance(why, Tombstone):
+                excluded.setdefault(index, Unwritable(f"its key: {why.reason}", Stage.KEY_CONVERTER))
+        for indexes, part in by_schema(rows, len(batch)):
+            for index, line in zip(indexes, _json_lines(part), strict=True):
+                keys[index] = line.decode()
+        return keys
+
+    def _in_lines(self, rows: Lines, columns: Sequence[Sequence[Any]], excluded: dict[int, Excluded]) -> Lines:
+        lines: list[bytes] = []
+        names = [name.encode() for name in self._names]
+        for index, line in enumerate(rows.lines):
+            if index in excluded:
+                lines.append(b"")
+                continue
+            if any(name in line for name in names) and self._has_one(line):
+                excluded[index] = self._clash()
+                lines.append(b"")
+                continue
+            extra = dict(zip(self._names, (column[index] for column in columns), strict=True))
+            fields = msgspec.json.encode(extra)[1:]
+            plain = line.strip()
+            if not plain.startswith(b"{"):
+                lines.append(b'{"%b":%b,%b' % (VALUE.encode(), plain, fields))
+            else:
+                own = plain[1:-1].strip()
+                lines.append(b"{%b,%b" % (own, fields) if own else b"{%b" % fields)
+        return Lines(lines, excluded)
+
+    def _has_one(self, line: bytes) -> bool:
+        try:
+            value = msgspec.json.decode(line)
+        except msgspec.DecodeError:  # JSON that only the standard library takes: not worth a second look
+            return True
+        return isinstance(value, dict) and not value.keys().isdisjoint(self._names)
+
+
+def _json_lines(rows: Any) -> Sequence[bytes]:
+    if isinstance(rows, Lines):
+        return rows.lines
+    from kafka_s3.formats.json_text import writer_for
+    from kafka_s3.settings.content import DecimalFormat
+
+    lines: Sequence[bytes] = writer_for(rows.schemas, DecimalFormat.BASE64)(rows.values(rows.schemas))
+    return lines
+
+
+@dataclass(frozen=True)
+class WithFields:
+    """A `rows.Structs` over others, with the fields behind theirs. `inner`: the schema around which each one is."""
+
+    rows: Any
+    schemas: Schemas
+    excluded: Mapping[int, Excluded]
+    columns: Sequence[Sequence[Any]]
+    names: Sequence[str]
+    extra: Schema
+    inner: Mapping[Schema, Schema]
+
+    def part(self, start: int, stop: int) -> WithFields:
+        return self._some(self.rows.part(start, stop), range(start, stop))
+
+    def pick(self, indexes: Sequence[int]) -> WithFields:
+        return self._some(self.rows.pick(indexes), indexes)
+
+    def sizes(self) -> Sequence[int]:
+        return [size + len(more) for size, more in zip(self.rows.sizes(), self._encoded, strict=True)]
+
+    def datums(self, target: Schema) -> Sequence[bytes]:
+        """A record's binary form is that of its fields, one behind the other."""
+        inner = self.rows.datums(self.inner[target])
+        return [datum + more for datum, more in zip(inner, self._encoded, strict=True)]
+
+    def values(self, target: Schema) -> Sequence[Any]:
+        inner = self.rows.values(self.inner[target])
+        wraps = not _is_record(self.inner[target])
+        return [
+            {**({VALUE: value} if wraps else value), **more} for value, more in zip(inner, self._values, strict=True)
+        ]
+
+    def arrow(self, target: Schema) -> Any:
+        import pyarrow as pa
+
+        from kafka_s3.schemas.arrow import arrow_type, from_values
+
+        inner = self.rows.arrow(self.inner[target])
+        mine = from_values(self._values, self.extra)
+        own = inner.flatten() if _is_record(self.inner[target]) else [inner]
+        return pa.StructArray.from_arrays([*own, *mine.flatten()], fields=list(arrow_type(target)))
+
+    def column(self, path: tuple[str, ...]) -> Sequence[Any]:
+        if path[0] in self.names and len(path) == 1:
+            return self.columns[self.names.index(path[0])]
+        return self.rows.column(path)  # type: ignore[no-any-return]
+
+    def _some(self, rows: Any, indexes: Sequence[int]) -> WithFields:
+        columns = [[column[index] for index in indexes] for column in self.columns]
+        return WithFields(rows, some(self.schemas, indexes), {}, columns, self.names, self.extra, self.inner)
+
+    @cached_property
+    def _values(self) -> list[dict[str, Any]]:
+        return [dict(zip(self.names, row, strict=True)) for row in zip(*self.columns, strict=True)]
+
+    @cached_property
+    def _encoded(self) -> Sequence[bytes]:
+        from kafka_s3.schemas.datums import codec_for
+
+        return codec_for(self.extra).encode(self._values)
+
+
+def _is_record(schema: Schema) -> bool:
+    return isinstance(schema.avro, dict) and schema.avro["type"] == "record"

@@ -1,0 +1,77 @@
+"""The dead letters of one range into one object, which the range's entry lists.
+
+Memory: one part of encoded bytes, and one letter.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from kafka_s3.export.uploads import FamilyUpload
+from kafka_s3.families import Body, ClosedBy, Holds, OpenUpload, Stream, Upload, WrittenObject
+from kafka_s3.formats.compression import open_stream
+from kafka_s3.letters import encode, letter_of, letters_layout, letters_name
+from kafka_s3.naming import DataName
+from kafka_s3.ports import ObjectStore
+from kafka_s3.records import Record, RecordBatch
+from kafka_s3.settings.content import Gzip
+from kafka_s3.settings.model import Settings
+from kafka_s3.writer import Rejected
+
+
+class LetterFile:
+    """Takes the refused records of a range (a `writer.Refuse`); `finish` or `abort` ends it."""
+
+    def __init__(self, settings: Settings, generation: int, open_upload: OpenUpload) -> None:
+        self._connector = settings.name
+        self._part_size = settings.limits.part_size_bytes
+        self._generation = generation
+        self._open_upload = open_upload
+        self._upload: Upload | None = None
+        self._stream = Stream(0)
+        self._compressor = open_stream(Gzip())
+        self._records = 0
+        self._first = self._last = 0
+
+    def __call__(self, rejected: Rejected, batch: RecordBatch, index: int) -> None:
+        record = Record(
+            rejected.offset,
+            batch.values()[index],
+            batch.keys()[index],
+            batch.timestamps()[index],
+            tuple(batch.headers()[index]),
+        )
+        if self._upload is None:
+            self._first = rejected.offset
+            self._upload = self._open_upload([self._name(rejected)])
+        letter = letter_of(
+            rejected.tp, record, stage=rejected.stage.value, error=rejected.reason, connector=self._connector
+        )
+        data = self._compressor.compress(encode(letter) + b"\n")
+        self._stream.feed(data, self._upload, self._part_size)
+        self._last = rejected.offset
+        self._records += 1
+
+    def finish(self) -> WrittenObject | None:
+        """The object, or `None` if no record was refused."""
+        if self._upload is None:
+            return None
+        self._stream.feed(self._compressor.finish(), self._upload, self._part_size)
+        body: Body = self._stream.body()
+        (key,) = self._upload.close([body], Holds(self._records, self._first, self._last))
+        return WrittenObject(
+            key, body.size, body.sha256, self._records, self._first, self._last, ClosedBy.END_OF_RANGE
+        )
+
+    def abort(self) -> None:
+        if self._upload is not None:
+            self._upload.abort()
+
+    def _name(self, rejected: Rejected) -> DataName:
+        return letters_name(rejected.tp, rejected.offset, generation=self._generation)
+
+
+def letter_file(settings: Settings, generation: int, store: ObjectStore) -> LetterFile:
+    """Dead letters into the connector's own folder of the store."""
+    layout = letters_layout(settings.log_root, settings.name)
+    return LetterFile(settings, generation, partial(FamilyUpload, store, layout))
