@@ -145,6 +145,7 @@ class RangeEntry(msgspec.Struct, frozen=True, kw_only=True):
     last_stable: int
     interval: Interval | None = None
     objects: tuple[ObjectEntry, ...] = ()
+    dead_letters: ObjectEntry | None = None  # the rejected ones in full, where bad records are tolerated
 
     @property
     def tp(self) -> TopicPartition:
