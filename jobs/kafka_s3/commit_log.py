@@ -155,6 +155,7 @@ class RangeEntry(msgspec.Struct, frozen=True, kw_only=True):
     last_stable: int
     interval: Interval | None = None
     objects: tuple[ObjectEntry, ...] = ()
+    dead_letters: ObjectEntry | None = None  # the rejected ones in full, where bad records are tolerated
 
     @property
     def tp(self) -> TopicPartition:
@@ -168,6 +169,11 @@ class RangeEntry(msgspec.Struct, frozen=True, kw_only=True):
                 f"{self.tp} [{self.start}, {self.next_offset}): {self.next_offset - self.start} offsets, but "
                 f"{self.records} records in objects + {self.rejected} rejected + {self.tombstones} tombstones + "
                 f"{self.skipped_offsets} offsets without a record = {counted}."
+            )
+        letters = self.dead_letters.records if self.dead_letters is not None else None
+        if letters is not None and not self.rejected <= letters <= self.rejected + self.tombstones:
+            raise LogDamaged(
+                f"{self.tp} [{self.start}, …): {letters} dead letters for {self.rejected} rejected records."
             )
         in_objects = sum(entry.records for entry in self.objects)
         if in_objects != self.records:

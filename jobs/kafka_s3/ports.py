@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from kafka_s3.letters import DeadLetter
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import RecordBatch
 
@@ -218,3 +219,12 @@ class KnownSchemas:
 
     schemas: Mapping[int, RegisteredSchema] = field(default_factory=dict)
     versions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+
+
+class LetterSink(Protocol):
+    """Where dead letters are produced to. Errors: `KafkaUnavailable`, `TopicMissing`, `ConfigurationError`."""
+
+    def send(self, letters: Iterable[DeadLetter]) -> None:
+        """Produce the letters in their order; back once every one is safe. Some may be after an error, too."""
+
+    def close(self) -> None: ...

@@ -10,7 +10,7 @@ Memory: at most `part_size_bytes` of encoded bytes per open object, one more par
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -230,7 +230,11 @@ class RangeWriter:
             if isinstance(key, _Key):
                 return key
         elif uniform:
-            paths_of = {each for index, each in enumerate(paths.each) if index not in excluded} if excluded else set(paths.each)
+            paths_of = (
+                {each for index, each in enumerate(paths.each) if index not in excluded}
+                if excluded
+                else set(paths.each)
+            )
             made = {path: self._key(path, False, schemas) for path in paths_of}  # type: ignore[arg-type]
             if all(isinstance(each, _Key) for each in made.values()):
                 return list(map(made.get, paths.each))  # type: ignore[arg-type]  # those excluded have none

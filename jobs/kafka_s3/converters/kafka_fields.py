@@ -1,6 +1,6 @@
-"""What Kafka knows of a record, written into it: `export.envelope` names topic, partition, offset, timestamp, key, headers.
+"""What Kafka knows of a record, written into it: its topic, partition, offset, timestamp, key and headers.
 
-The fields stand behind the record's own, under names with a prefix. A value that is no record (text, a number, a list)
+`export.envelope` says which of them. The fields stand behind the record's own, under names with a prefix. A value that is no record (text, a number, a list)
 becomes the field `value` of one.
 """
 
@@ -64,7 +64,7 @@ class KafkaFields:
         schemas = rows.schemas
         if schemas is None or isinstance(schemas, Schema):
             outer: Schemas = self._around(schemas)
-            clash = range(len(batch)) if outer is None else ()
+            clash = list(range(len(batch))) if outer is None else []
         else:
             outer = [None if index in excluded else self._around(each) for index, each in enumerate(schemas)]
             clash = [index for index, each in enumerate(outer) if each is None and index not in excluded]
@@ -113,7 +113,7 @@ class KafkaFields:
     def _keys(self, batch: RecordBatch, excluded: dict[int, Excluded]) -> Sequence[str | None]:
         """Keys as text: what StringConverter reads as it is, others as JSON."""
         if self._settings.key.converter is Converter.STRING:
-            return [None if key is None else java_string(key) for key in batch.keys()]
+            return [None if key is None else java_string(key) for key in batch.keys()]  # noqa: SIM118  # no dictionary
         rows = self._key_rows(batch, FileSettings(Format.JSON))
         keys: list[str | None] = [None] * len(batch)
         for index, why in rows.excluded.items():

@@ -5,10 +5,12 @@ Memory: one part of encoded bytes, and one letter.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from kafka_s3.export.uploads import FamilyUpload
-from kafka_s3.families import Body, ClosedBy, Holds, OpenUpload, Stream, Upload, WrittenObject
+from kafka_s3.families import ClosedBy, Holds, OpenUpload, Stream, Upload, WrittenObject
 from kafka_s3.formats.compression import open_stream
 from kafka_s3.letters import encode, letter_of, letters_layout, letters_name
 from kafka_s3.naming import DataName
@@ -30,17 +32,17 @@ class LetterFile:
         self._upload: Upload | None = None
         self._stream = Stream(0)
         self._compressor = open_stream(Gzip())
+        self._batch: RecordBatch | None = None  # of the last record, whose columns are made once
+        self._columns: tuple[Sequence[Any], ...] = ()
         self._records = 0
         self._first = self._last = 0
 
     def __call__(self, rejected: Rejected, batch: RecordBatch, index: int) -> None:
-        record = Record(
-            rejected.offset,
-            batch.values()[index],
-            batch.keys()[index],
-            batch.timestamps()[index],
-            tuple(batch.headers()[index]),
-        )
+        if batch is not self._batch:
+            self._batch = batch
+            self._columns = (batch.values(), batch.keys(), batch.timestamps(), batch.headers())
+        value, key, timestamp, headers = (column[index] for column in self._columns)
+        record = Record(rejected.offset, value, key, timestamp, tuple(headers))
         if self._upload is None:
             self._first = rejected.offset
             self._upload = self._open_upload([self._name(rejected)])
@@ -57,11 +59,9 @@ class LetterFile:
         if self._upload is None:
             return None
         self._stream.feed(self._compressor.finish(), self._upload, self._part_size)
-        body: Body = self._stream.body()
+        body = self._stream.body()
         (key,) = self._upload.close([body], Holds(self._records, self._first, self._last))
-        return WrittenObject(
-            key, body.size, body.sha256, self._records, self._first, self._last, ClosedBy.END_OF_RANGE
-        )
+        return WrittenObject(key, body.size, body.sha256, self._records, self._first, self._last, ClosedBy.END_OF_RANGE)
 
     def abort(self) -> None:
         if self._upload is not None:

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kafka_s3.naming import DataName, KeyLayout, format_data_key
+from kafka_s3.families import Body, Holds, WrittenObject
+from kafka_s3.naming import DataName, format_data_key
+from kafka_s3.ports import SchemaRegistry
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.records import ColumnBatch, Record
+from kafka_s3.records import ColumnBatch, Record, RecordBatch
 from kafka_s3.settings.model import Settings
-from kafka_s3.writer import RangeWriter, Rejected, WrittenObject
+from kafka_s3.writer import RangeWriter, Rejected
 
 GivenRecord = tuple[TopicPartition, Record]
 Keep = Callable[[str, bytes], None]
@@ -35,14 +37,21 @@ class Preview:
     stopped: tuple[Rejected, ...]
 
 
-def preview(settings: Settings, records: Iterable[GivenRecord], keep: Keep | None = None, *, at_ms: int = 0) -> Preview:
+def preview(
+    settings: Settings,
+    records: Iterable[GivenRecord],
+    keep: Keep | None = None,
+    *,
+    at_ms: int = 0,
+    registry: SchemaRegistry | None = None,
+) -> Preview:
     """Run records through the writer; `keep` is given every object's key and bytes as it closes.
 
     `at_ms` is the logical time, which only the extractor Wallclock tells.
 
     The records of a topic-partition have ascending offsets; gaps are fine. Memory: what is open, encoded.
     """
-    desk = _Desk(settings, keep, at_ms)
+    desk = _Desk(settings, keep, at_ms, registry)
     for tp, run in itertools.groupby(records, key=lambda given: given[0]):
         for batch in _batches(record for _, record in run):
             desk.write(ColumnBatch(tp, batch))
@@ -70,6 +79,7 @@ class _Desk:
     settings: Settings
     keep: Keep | None
     at_ms: int
+    registry: SchemaRegistry | None
     writers: dict[TopicPartition, RangeWriter] = field(default_factory=dict)
     ended: set[TopicPartition] = field(default_factory=set)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
@@ -86,7 +96,9 @@ class _Desk:
             return
         writer = self.writers.get(batch.tp)
         if writer is None:
-            writer = self.writers[batch.tp] = RangeWriter(self.settings, 0, self.at_ms, self._open)
+            writer = self.writers[batch.tp] = RangeWriter(
+                self.settings, 0, self.at_ms, self._open, registry=self.registry, refuse=self._refuse
+            )
         if not writer.write(batch):
             self._end(batch.tp, writer)
 
@@ -104,46 +116,51 @@ class _Desk:
         self.ended.add(tp)
         written = writer.finish()
         self.objects += written.objects
-        refused = [*written.rejected, *([written.stopped_at] if written.stopped_at else [])]
-        self.rejected += [(self.given[(each.tp, each.offset)], each) for each in refused]
         if written.stopped_at is not None:
+            self._add(written.stopped_at)
             self.stopped.append(written.stopped_at)
+
+    def _refuse(self, rejected: Rejected, batch: RecordBatch, index: int) -> None:  # noqa: ARG002  # a `Refuse`
+        self._add(rejected)
+
+    def _add(self, rejected: Rejected) -> None:
+        self.rejected.append((self.given[(rejected.tp, rejected.offset)], rejected))
 
     def _turn(self, key: str, open_at_end: set[str]) -> tuple[bool, int]:
         event = self.events[key]
         assert event.closed is not None
         return (True, event.opened) if key in open_at_end else (False, event.closed)
 
-    def _open(self, name: DataName) -> _Upload:
-        key = format_data_key(self.settings.layout, name)
-        assert key not in self.events, f"{key} is opened twice"
-        self.events[key] = _Event(next(self.numbers))
-        return _Upload(self.settings.layout, name, self._closed)
+    def _open(self, names: Sequence[DataName]) -> _Upload:
+        keys = [format_data_key(self.settings.layout, name) for name in names]
+        assert keys[0] not in self.events, f"{keys[0]} is opened twice"
+        self.events[keys[0]] = _Event(next(self.numbers))
+        return _Upload(keys, self._closed)
 
-    def _closed(self, key: str, body: bytes) -> None:
-        self.events[key].closed = next(self.numbers)
-        if self.keep is not None:
-            self.keep(key, body)
+    def _closed(self, keys: Sequence[str], bodies: Sequence[bytes]) -> None:
+        self.events[keys[0]].closed = next(self.numbers)
+        for key, body in zip(keys, bodies, strict=True):
+            if self.keep is not None:
+                self.keep(key, body)
 
 
 @dataclass(slots=True)
 class _Upload:
     """A `writer.Upload` into memory."""
 
-    layout: KeyLayout
-    name: DataName
-    closed: Keep
-    body: list[bytes] = field(default_factory=list)
+    keys: Sequence[str]
+    closed: Callable[[Sequence[str], Sequence[bytes]], None]
+    parts: dict[int, bytes] = field(default_factory=dict)  # of each member that has any
 
-    def part(self, body: bytes) -> None:
-        self.body.append(body)
+    def part(self, member: int, body: bytes) -> None:
+        self.parts[member] = self.parts.get(member, b"") + body
 
-    def close(self, last: bytes, *, size: int, sha256: str, **_: int) -> str:  # noqa: ARG002  # the port's signature
-        key = format_data_key(self.layout, self.name)
-        body = b"".join([*self.body, last])
-        assert len(body) == size, f"{key}: {len(body)} bytes, {size} announced"
-        self.closed(key, body)
-        return key
+    def close(self, bodies: Sequence[Body], holds: Holds) -> Sequence[str]:  # noqa: ARG002  # the port's signature
+        whole = [self.parts.get(number, b"") + body.last for number, body in enumerate(bodies)]
+        for key, made, body in zip(self.keys, whole, bodies, strict=True):
+            assert len(made) == body.size, f"{key}: {len(made)} bytes, {body.size} announced"
+        self.closed(self.keys, whole)
+        return self.keys
 
     def abort(self) -> None:
-        self.body.clear()
+        self.parts.clear()

@@ -6,10 +6,12 @@ import contextlib
 from dataclasses import dataclass
 from functools import partial
 
-from kafka_s3.commit_log import ObjectEntry, PlannedRange, RangeEntry
+from kafka_s3.commit_log import Companion, ObjectEntry, PlannedRange, RangeEntry
 from kafka_s3.errors import EXIT_DATA, ExporterError
-from kafka_s3.export.uploads import ObjectUpload
-from kafka_s3.ports import ObjectStore, PartitionOffsets, RecordSource
+from kafka_s3.export.dead_letters import letter_file
+from kafka_s3.export.uploads import FamilyUpload
+from kafka_s3.families import WrittenObject
+from kafka_s3.ports import ObjectStore, PartitionOffsets, RecordSource, SchemaRegistry
 from kafka_s3.records import RecordBatch
 from kafka_s3.settings.model import Settings
 from kafka_s3.writer import RangeWriter, Written
@@ -64,12 +66,19 @@ class _Holes:
         self._expected = next_offset
 
 
-def export_range(settings: Settings, task: RangeTask, store: ObjectStore, source: RecordSource) -> RangeResult:
+def export_range(
+    settings: Settings,
+    task: RangeTask,
+    store: ObjectStore,
+    source: RecordSource,
+    registry: SchemaRegistry | None = None,
+) -> RangeResult:
     """Write one range's objects. Never raises for what the world does: a failure is part of the result."""
     planned = task.planned
-    open_upload = partial(ObjectUpload, store, settings.layout, tagging=settings.s3.tagging)
+    open_upload = partial(FamilyUpload, store, settings.layout, tagging=settings.s3.tagging)
+    letters = letter_file(settings, task.generation, store)
     try:
-        writer = RangeWriter(settings, task.generation, task.at_ms, open_upload)
+        writer = RangeWriter(settings, task.generation, task.at_ms, open_upload, registry=registry, refuse=letters)
     except ExporterError as error:  # a class of the user's own that is not on this machine
         return RangeResult(planned, None, Failure(f"{planned.offsets}: {error}", error.exit_status))
     try:
@@ -87,10 +96,16 @@ def export_range(settings: Settings, task: RangeTask, store: ObjectStore, source
                 failure = Failure(f"A bad record at {written.stopped_at}", EXIT_DATA)
                 return RangeResult(planned, _entry(task, stopped, written, holes.count, reader.leader_epoch), failure)
             holes.end(planned.end)
-            return RangeResult(planned, _entry(task, planned.end, written, holes.count, reader.leader_epoch), None)
+            problem = _too_many_bad(settings, written)
+            if problem is not None:
+                letters.abort()
+                return RangeResult(planned, None, Failure(f"{planned.offsets}: {problem}", EXIT_DATA))
+            entry = _entry(task, planned.end, written, holes.count, reader.leader_epoch, letters.finish())
+            return RangeResult(planned, entry, None)
     except ExporterError as error:
         with contextlib.suppress(ExporterError):  # the first error is the one to tell; a sweep finds what is left
             writer.abort()
+            letters.abort()
         return RangeResult(planned, None, Failure(f"{planned.offsets}: {error}", error.exit_status))
 
 
@@ -106,20 +121,26 @@ def _records_before(batch: RecordBatch, offset: int) -> int:
     return low
 
 
-def _entry(task: RangeTask, next_offset: int, written: Written, holes: int, leader_epoch: int | None) -> RangeEntry:
-    planned = task.planned
-    objects = tuple(
-        ObjectEntry(
-            key=made.key,
-            size=made.size,
-            sha256=made.sha256,
-            records=made.records,
-            first_offset=made.first_offset,
-            last_offset=made.last_offset,
-            closed_by=made.closed_by.value,
-        )
-        for made in written.objects
+def _too_many_bad(settings: Settings, written: Written) -> str | None:
+    """Why a range is not taken although bad records are tolerated: most of it is bad, so something else is wrong."""
+    seen, most = written.records + written.rejected, settings.dead_letters.fraction_max
+    if written.rejected <= most * seen:
+        return None
+    return (
+        f"{written.rejected} of {seen} records are bad, more than export.errors.fraction.max={most:g} lets pass. Is the"
+        " converter the right one? Nothing of the range is committed"
     )
+
+
+def _entry(
+    task: RangeTask,
+    next_offset: int,
+    written: Written,
+    holes: int,
+    leader_epoch: int | None,
+    dead_letters: WrittenObject | None = None,
+) -> RangeEntry:
+    planned = task.planned
     entry = RangeEntry(
         topic=planned.topic,
         partition=planned.partition,
@@ -127,7 +148,7 @@ def _entry(task: RangeTask, next_offset: int, written: Written, holes: int, lead
         next_offset=next_offset,
         records=written.records,
         bytes=written.bytes,
-        rejected=len(written.rejected),
+        rejected=written.rejected,
         tombstones=written.tombstones,
         skipped_offsets=holes,
         leader_epoch=leader_epoch,
@@ -135,7 +156,24 @@ def _entry(task: RangeTask, next_offset: int, written: Written, holes: int, lead
         high_watermark=task.seen.high_watermark,
         last_stable=task.seen.last_stable,
         interval=planned.interval,
-        objects=objects,
+        objects=tuple(map(_object_entry, written.objects)),
+        dead_letters=None if dead_letters is None else _object_entry(dead_letters),
     )
     entry.check_accounting()
     return entry
+
+
+def _object_entry(made: WrittenObject) -> ObjectEntry:
+    return ObjectEntry(
+        key=made.key,
+        size=made.size,
+        sha256=made.sha256,
+        records=made.records,
+        first_offset=made.first_offset,
+        last_offset=made.last_offset,
+        closed_by=made.closed_by.value,
+        schema_id=made.schema_id,
+        companions=tuple(
+            Companion(what=each.member.value, key=each.key, size=each.size, sha256=each.sha256) for each in made.beside
+        ),
+    )

@@ -5,20 +5,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kafka_s3.commit_log import Interval, ObjectEntry, RangeEntry
 from kafka_s3.errors import DataLoss, StoreRefused
 from kafka_s3.export.findings import Finding
+from kafka_s3.families import Body, Holds, WrittenObject
 from kafka_s3.naming import DataName, KeyLayout, format_data_key, parse_data_key
 from kafka_s3.planning import interval_of
 from kafka_s3.ports import ObjectStore, RecordSource
 from kafka_s3.ranges import OffsetRange
 from kafka_s3.settings.content import Compression, Format, Gzip
 from kafka_s3.settings.model import Settings
-from kafka_s3.writer import RangeWriter, Written, WrittenObject
+from kafka_s3.writer import RangeWriter, Written
 
 _GZIP_WINDOW: Final = 31
 _INFLATE_MAX: Final = 1024 * 1024
@@ -120,18 +121,19 @@ class _HashingUpload:
     """A `writer.Upload` that keeps nothing but hashes."""
 
     layout: KeyLayout
-    name: DataName
-    content: _Content
+    names: Sequence[DataName]
+    content: _Content  # of the first member: the others are compared by the hash of their bytes alone
     contents: dict[str, str]
 
-    def part(self, body: bytes) -> None:
-        self.content.feed(body)
+    def part(self, member: int, body: bytes) -> None:
+        if member == 0:
+            self.content.feed(body)
 
-    def close(self, last: bytes, *, size: int, sha256: str, **_: int) -> str:  # noqa: ARG002  # the port's signature
-        self.content.feed(last)
-        key = format_data_key(self.layout, self.name)
-        self.contents[key] = self.content.sha256()
-        return key
+    def close(self, bodies: Sequence[Body], holds: Holds) -> Sequence[str]:  # noqa: ARG002  # the port's signature
+        self.content.feed(bodies[0].last)
+        keys = [format_data_key(self.layout, name) for name in self.names]
+        self.contents[keys[0]] = self.content.sha256()
+        return keys
 
     def abort(self) -> None:
         return
@@ -152,9 +154,9 @@ class Comparison:
         offsets = OffsetRange(done.tp, done.start, done.next_offset)
         written_contents: dict[str, str] = {}
 
-        def open_upload(name: DataName) -> _HashingUpload:
+        def open_upload(names: Sequence[DataName]) -> _HashingUpload:
             content = _Content(self.settings.format.file.compression)
-            return _HashingUpload(self.settings.layout, name, content, written_contents)
+            return _HashingUpload(self.settings.layout, names, content, written_contents)
 
         at_ms = interval_of(done.interval, self.entry_interval).start_ms
         writer = RangeWriter(self.settings, self.generation, at_ms, open_upload)
@@ -175,7 +177,7 @@ class Comparison:
 
     def _counts(self, offsets: OffsetRange, done: RangeEntry, written: Written, seen: int) -> list[Finding]:
         logged = (done.records, done.rejected, done.tombstones, done.skipped_offsets)
-        found = (written.records, len(written.rejected), written.tombstones, offsets.size - seen)
+        found = (written.records, written.rejected, written.tombstones, offsets.size - seen)
         if logged == found:
             return []
         words = "{} records, {} rejected, {} tombstones and {} offsets without a record"
