@@ -98,8 +98,9 @@ def test_readmes_own_classes_are_what_the_engine_asks_for(tmp_path: Path, monkey
     for name, property_name in classes.items():
         assert find_class(f"readmes_own:{name}", *OWN_METHODS[property_name])
     batch = ColumnBatch(TopicPartition("t", 0), [Record(0, b"abc", timestamp_ms=7), Record(1, None, timestamp_ms=8)])
-    assert OwnPaths("readmes_own:ByCustomer", {})(batch, {}).each == ["bytes=3", ""]
-    assert OwnTimes("readmes_own:OrderTime", {})(batch, {}).each == [7, 8]
+    rows = Lines([b"abc", b""])
+    assert OwnPaths("readmes_own:ByCustomer", {})(batch, rows).each == ["bytes=3", ""]
+    assert OwnTimes("readmes_own:OrderTime", {})(batch, rows).each == [7, 8]
     encoder = OwnFormat("readmes_own:Framed", NoCompression()).open(None)
     assert encoder.encode(Lines([b"abc"]), 0, 1)[0] == b"\0\0\0\x03abc"
 

@@ -12,23 +12,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 from kafka_s3.converters.columns import Columns
-from kafka_s3.families import ClosedBy, Family, Member, OpenUpload, WrittenObject
-from kafka_s3.formats.objects import ObjectFormat, format_for
+from kafka_s3.families import ClosedBy, Family, OpenUpload, WrittenObject
 from kafka_s3.naming import DataName
 from kafka_s3.partitioners.build import partitioner_for
 from kafka_s3.partitioners.paths import Paths
 from kafka_s3.ports import SchemaRegistry
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import RecordBatch
-from kafka_s3.rows import Excluded, Rows, Schemas, Stage, Tombstone, Unwritable
-from kafka_s3.schemas.compatibility import Mode, Refused
-from kafka_s3.schemas.groups import Groups
-from kafka_s3.schemas.model import Schema
+from kafka_s3.rows import Excluded, Rows, Stage, Tombstone, Unwritable
 from kafka_s3.settings.content import NullValues
 from kafka_s3.settings.model import Settings
+from kafka_s3.sorting import FamilyKey, Sorting
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,42 +57,6 @@ class Written:
     rejected: int = 0
     tombstones: int = 0
     stopped_at: Rejected | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """The members of a family and their formats; `columns` are the numbers of the columns that they write."""
-
-    members: tuple[Member, ...]
-    extensions: tuple[str, ...]
-    formats: tuple[ObjectFormat, ...]
-    columns: tuple[int, ...]
-
-    @property
-    def has_index(self) -> bool:
-        return Member.INDEX in self.members
-
-
-_Identity = tuple[str, bool, tuple[Schema | None, ...]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Key:
-    """Which family a record belongs to: its path, whether it has a value, and what each column is written under.
-
-    There is one for each identity at a time, so that it is looked up by what it is and not by what it says.
-    """
-
-    identity: _Identity
-    kind: _Kind
-
-    @property
-    def path(self) -> str:
-        return self.identity[0]
-
-    @property
-    def targets(self) -> tuple[Schema | None, ...]:
-        return self.identity[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +97,9 @@ class RangeWriter:
         self._open_upload = open_upload
         self._refuse = refuse
         self._columns = Columns(settings, registry)
-        self._with_value, self._without_value = _kinds(settings)
-        self._paths = partitioner_for(settings, at_ms, max(self._with_value.extensions, key=len))
-        self._groups: dict[str, Groups] = {}  # by path
-        self._known: dict[_Identity, _Key] = {}
-        self._open: dict[_Key, Family] = {}
+        self._sorting = Sorting(settings)
+        self._paths = partitioner_for(settings, at_ms, self._sorting.longest_extension)
+        self._open: dict[FamilyKey, Family] = {}
         self._objects: list[WrittenObject] = []
         self._records = self._bytes = self._tombstones = self._rejected = 0
         self._stopped_at: Rejected | None = None
@@ -152,9 +111,9 @@ class RangeWriter:
         excluded, nulls = self._excluded(columns, paths)
         if nulls:
             paths = self._with_tombstones(batch, paths, nulls)
-        keys = self._keys(columns, paths, nulls, excluded, len(batch))
+        keys = self._sorting.keys(columns, paths, nulls, excluded, len(batch))
         stop = self._pass_over(batch, excluded)
-        if isinstance(keys, _Key):
+        if isinstance(keys, FamilyKey):
             for start, end in _runs(excluded, stop):
                 parts = tuple(column.part(start, end) for column in columns)
                 self._append(keys, _Chunk(batch, parts, range(start, end), paths.times))
@@ -209,70 +168,6 @@ class RangeWriter:
                 times[index] = stamps[index] or 0
         return Paths(each, paths.bad, times)
 
-    def _keys(
-        self,
-        columns: Sequence[Rows],
-        paths: Paths,
-        nulls: frozenset[int],
-        excluded: dict[int, Excluded],
-        count: int,
-    ) -> _Key | Sequence[_Key | None]:
-        """The family of every record, one for all if they have the same; `excluded` gets those that have none.
-
-        In the records' order: a newer schema changes what later records are written under.
-        """
-        schemas = [column.schemas for column in columns]
-        uniform = all(_is_single(each) for each in schemas) and not nulls
-        if uniform and isinstance(paths.each, str):
-            if len(excluded) == count:
-                return [None] * count
-            key = self._key(paths.each, False, schemas)  # type: ignore[arg-type]  # each is a single one
-            if isinstance(key, _Key):
-                return key
-        elif uniform:
-            paths_of = (
-                {each for index, each in enumerate(paths.each) if index not in excluded}
-                if excluded
-                else set(paths.each)
-            )
-            made = {path: self._key(path, False, schemas) for path in paths_of}  # type: ignore[arg-type]
-            if all(isinstance(each, _Key) for each in made.values()):
-                return list(map(made.get, paths.each))  # type: ignore[arg-type]  # those excluded have none
-        known: dict[object, _Key | Refused] = {}
-        keys: list[_Key | None] = [None] * count
-        steady = uniform or self._settings.format.compatibility.value == "NONE"
-        for index in range(count):
-            if index in excluded:
-                continue
-            path = paths.each if isinstance(paths.each, str) else paths.each[index]
-            theirs = [each if _is_single(each) else each[index] for each in schemas]  # type: ignore[index]
-            asked = (path, index in nulls, *theirs)
-            if (found := known.get(asked)) is None or not steady:
-                found = known[asked] = self._key(path, index in nulls, theirs)  # type: ignore[arg-type]
-            if isinstance(found, _Key):
-                keys[index] = found
-            else:
-                excluded[index] = Unwritable(found.reason, Stage.TASK_PUT)
-        return keys
-
-    def _key(self, path: str, is_null: bool, schemas: Sequence[Schema | None]) -> _Key | Refused:
-        kind = self._without_value if is_null else self._with_value
-        assert kind is not None, "a tombstone without a key's file"
-        targets = [schemas[number] for number in kind.columns]
-        if not is_null and schemas[0] is not None:
-            groups = self._groups.get(path)
-            if groups is None:
-                groups = self._groups[path] = Groups(Mode(self._settings.format.compatibility.value))
-            target = groups.target(schemas[0])
-            if isinstance(target, Refused):
-                return target
-            targets[0] = target
-        identity = (path, is_null, tuple(targets))
-        key = self._known.get(identity)
-        if key is None:
-            key = self._known[identity] = _Key(identity, kind)
-        return key
-
     def _pass_over(self, batch: RecordBatch, excluded: Mapping[int, Excluded]) -> int:
         """Account for the records that are not written; the index at which the range stops, or the batch's length."""
         for index in sorted(excluded):
@@ -301,7 +196,7 @@ class RangeWriter:
         self,
         batch: RecordBatch,
         columns: Sequence[Rows],
-        keys: _Key | Sequence[_Key | None],
+        keys: FamilyKey | Sequence[FamilyKey | None],
         times: int | Sequence[int] | None,
         indexes: Sequence[int],
     ) -> None:
@@ -310,11 +205,11 @@ class RangeWriter:
         A batch's records of one family are written together: different objects have nothing to do with each other,
         unless so many are open that one has to close for another.
         """
-        assert not isinstance(keys, _Key)
-        together: dict[_Key, list[int]] = {}
+        assert not isinstance(keys, FamilyKey)
+        together: dict[FamilyKey, list[int]] = {}
         for index in indexes:
             together.setdefault(keys[index], []).append(index)  # type: ignore[arg-type]  # none of them is excluded
-        groups: Iterable[tuple[_Key, Sequence[int]]] = together.items()
+        groups: Iterable[tuple[FamilyKey, Sequence[int]]] = together.items()
         if len(self._open.keys() | together.keys()) > self._settings.limits.open_objects_max:
             runs = itertools.groupby(indexes, key=keys.__getitem__)
             groups = ((key, list(run)) for key, run in runs)  # type: ignore[misc]
@@ -322,7 +217,7 @@ class RangeWriter:
             picked = tuple(columns[number].pick(group) for number in key.kind.columns)
             self._append(key, _Chunk(batch, picked, group, times))
 
-    def _append(self, key: _Key, chunk: _Chunk) -> None:
+    def _append(self, key: FamilyKey, chunk: _Chunk) -> None:
         columns = self._columns.ready(chunk.columns)
         start, stop = 0, len(chunk.indexes)
         while start < stop:
@@ -366,7 +261,7 @@ class RangeWriter:
             return False
         return at_ms - family.first_ms >= interval_ms
 
-    def _open_family(self, key: _Key, chunk: _Chunk, row: int) -> Family:
+    def _open_family(self, key: FamilyKey, chunk: _Chunk, row: int) -> Family:
         while len(self._open) >= self._settings.limits.open_objects_max:
             self._close(self._oldest_first()[0], ClosedBy.OPEN_OBJECTS)
         tp, first, kind = chunk.batch.tp, chunk.offset_at(row), key.kind
@@ -385,47 +280,45 @@ class RangeWriter:
             schema_id=key.targets[0].id if key.targets[0] is not None else None,
         )
         self._open[key] = family
-        self._known[key.identity] = key
+        self._sorting.opened(key)
         return family
 
-    def _oldest_first(self) -> list[_Key]:
+    def _oldest_first(self) -> list[FamilyKey]:
         """The open families; by offset, since how batches were cut shows in the order of opening."""
         return sorted(self._open, key=lambda key: self._open[key].first_offset)
 
-    def _close(self, key: _Key, closed_by: ClosedBy) -> None:
+    def _close(self, key: FamilyKey, closed_by: ClosedBy) -> None:
         self._objects.append(self._open[key].close(closed_by))
         del self._open[key]  # only now: a close that failed is still to be aborted
-        del self._known[key.identity]
-
-
-def _kinds(settings: Settings) -> tuple[_Kind, _Kind | None]:
-    """The families of this configuration: of records with a value, and of tombstones where these are written."""
-    values = format_for(settings.format.file)
-    members, extensions, formats = [Member.VALUES], [values.extension], [values]
-    for member, file in ((Member.KEYS, settings.format.keys), (Member.HEADERS, settings.format.headers)):
-        if file is not None:
-            made = format_for(file, wrap=member.value)
-            members.append(member)
-            extensions.append(f".{member.value}{made.extension}")
-            formats.append(made)
-    numbers = tuple(range(len(formats)))
-    without = None
-    if settings.format.null_values is NullValues.WRITE:
-        without = _Kind(tuple(members[1:]), tuple(extensions[1:]), tuple(formats[1:]), numbers[1:])
-    for name, extension in getattr(values, "companion_extensions", {}).items():
-        members.append(Member(name))
-        extensions.append(extension)
-    return _Kind(tuple(members), tuple(extensions), tuple(formats), numbers), without
+        self._sorting.closed(key)
 
 
 def _note(family: Family, chunk: _Chunk, start: int, stop: int) -> None:
     stamps = chunk.batch.timestamps()
-    offsets = [chunk.offset_at(row) for row in range(start, stop)]
-    family.encoders[0].note(offsets, [stamps[chunk.indexes[row]] for row in range(start, stop)])  # type: ignore[attr-defined]
+    if len(chunk.indexes) != len(stamps):
+        stamps = [stamps[index] for index in chunk.indexes]
+    family.encoders[0].note(_Offsets(chunk, start, stop), stamps[start:stop])  # type: ignore[attr-defined]
 
 
-def _is_single(schemas: Schemas) -> bool:
-    return schemas is None or isinstance(schemas, Schema)
+@dataclass(frozen=True, slots=True)
+class _Offsets(Sequence[int]):
+    """The offsets of rows `[start, stop)`, made when they are asked for."""
+
+    chunk: _Chunk
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    @overload
+    def __getitem__(self, row: int) -> int: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[int]: ...
+    def __getitem__(self, row: int | slice) -> int | list[int]:
+        if isinstance(row, slice):
+            return [self[each] for each in range(*row.indices(len(self)))]
+        return self.chunk.offset_at(self.start + row if row >= 0 else self.stop + row)
 
 
 def _runs(excluded: Mapping[int, object], stop: int) -> Iterator[tuple[int, int]]:

@@ -19,7 +19,7 @@ from kafka_s3.partitioners.paths import Paths, escape_for
 from kafka_s3.partitioners.times import FieldTimes
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import ColumnBatch, Record, RecordBatch
-from kafka_s3.rows import Missing
+from kafka_s3.rows import Lines, Missing
 from kafka_s3.settings.content import Own
 from kafka_s3.settings.model import (
     DefaultPartitioner,
@@ -46,7 +46,7 @@ def batch_of(*values: object, times: Sequence[int | None] = ()) -> ColumnBatch:
 
 
 def paths_of(partitioner: Partitioner, batch: RecordBatch, **more: Any) -> Paths:
-    return partitioner_for(make_settings(partitioner=partitioner, **more), AT_MS, ".json")(batch, {})
+    return partitioner_for(make_settings(partitioner=partitioner, **more), AT_MS, ".json")(batch, Lines(batch.values()))
 
 
 def each_of(partitioner: Partitioner, *values: object, **more: Any) -> list[str]:
@@ -231,7 +231,8 @@ def test_record_is_kafkas_timestamp() -> None:
 )
 def test_a_field_tells_the_time(value: object, at_ms: int) -> None:
     """Numbers are milliseconds, their fraction dropped; text is digits or ISO 8601."""
-    times = FieldTimes("at.ms", zone("Europe/Berlin"))(batch_of({"at": {"ms": value}}), {})
+    batch = batch_of({"at": {"ms": value}})
+    times = FieldTimes("at.ms", zone("Europe/Berlin"))(batch, Lines(batch.values()))
     assert (times.each, times.bad) == ([at_ms], {})
 
 
@@ -251,7 +252,8 @@ def test_a_field_tells_the_time(value: object, at_ms: int) -> None:
 )
 def test_what_is_no_time_is_a_bad_records(value: object, reason: str) -> None:
     """Never a crash; the records beside it keep their times."""
-    times = FieldTimes("at", zone("UTC"))(batch_of({"at": 5}, value), {})
+    batch = batch_of({"at": 5}, value)
+    times = FieldTimes("at", zone("UTC"))(batch, Lines(batch.values()))
     assert isinstance(times.each, Sequence)
     assert times.each[0] == 5
     assert list(times.bad) == [1]

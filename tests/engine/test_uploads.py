@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_s3.errors import DataError, StoreRefused, StoreUnavailable
-from kafka_s3.export.uploads import NAMES_MAX, ObjectUpload
+from kafka_s3.export.uploads import NAMES_MAX, FamilyUpload
+from kafka_s3.families import Body, Holds
 from kafka_s3.memory import MemoryStore
 from kafka_s3.naming import DataName, KeyLayout
 from kafka_s3.settings.model import Tagging
@@ -20,21 +21,26 @@ FIRST = "topics/orders/partition=0/orders+0+0000000042.json"
 SECOND = "topics/orders/partition=0/orders+0+0000000042+1.json"
 THIRD = "topics/orders/partition=0/orders+0+0000000042+2.json"
 OUT = StoreUnavailable("out")
-HELD = {"records": 9, "first_offset": 42, "last_offset": 52}
+HELD = Holds(records=9, first_offset=42, last_offset=52)
 
 
 def store() -> MemoryStore:
     return MemoryStore(part_bytes_min=1)
 
 
+def body_of(pieces: Sequence[bytes]) -> Body:
+    whole = b"".join(pieces)
+    return Body(pieces[-1], len(whole), hashlib.sha256(whole).hexdigest())
+
+
 def upload(into: MemoryStore, pieces: Sequence[bytes], tagging: Tagging | None = None) -> str:
     """Upload as the writer does: all pieces but the last are parts; an abort if it fails."""
-    body = b"".join(pieces)
-    made = ObjectUpload(into, KeyLayout(), NAME, tagging=tagging)
+    made = FamilyUpload(into, KeyLayout(), [NAME], tagging=tagging)
     try:
         for piece in pieces[:-1]:
-            made.part(piece)
-        return made.close(pieces[-1], size=len(body), sha256=hashlib.sha256(body).hexdigest(), **HELD)
+            made.part(0, piece)
+        (key,) = made.close([body_of(pieces)], HELD)
+        return key
     except (StoreUnavailable, StoreRefused):
         made.abort()
         raise
@@ -115,21 +121,21 @@ def test_our_bytes_under_a_later_name_are_adopted_too(pieces: list[bytes]) -> No
     assert len(bucket.contents()) == 2
 
 
-@pytest.mark.parametrize("body", [b"hello world", b"HELLO WORLD"])
-def test_a_name_taken_while_parts_are_sent(body: bytes) -> None:
+@pytest.mark.parametrize("theirs", [b"hello world", b"HELLO WORLD"])
+def test_a_name_taken_while_parts_are_sent(theirs: bytes) -> None:
     """Somebody completes the same name meanwhile: the same bytes are adopted, others make the range fail for now."""
     bucket = store()
-    made = ObjectUpload(bucket, KeyLayout(), NAME)
-    made.part(b"hello ")
-    bucket.put_if_absent(FIRST, body)
-    sha256 = hashlib.sha256(b"hello world").hexdigest()
-    if body == b"hello world":
-        assert made.close(b"world", size=11, sha256=sha256, **HELD) == FIRST
+    made = FamilyUpload(bucket, KeyLayout(), [NAME])
+    made.part(0, b"hello ")
+    bucket.put_if_absent(FIRST, theirs)
+    body = body_of([b"hello ", b"world"])
+    if theirs == b"hello world":
+        assert made.close([body], HELD) == [FIRST]
     else:
         with pytest.raises(StoreUnavailable, match="was written by somebody else while it was uploaded"):
-            made.close(b"world", size=11, sha256=sha256, **HELD)
+            made.close([body], HELD)
         assert upload(bucket, [b"hello ", b"world"]) == SECOND  # the range is read again
-    assert bucket.contents()[FIRST] == body
+    assert bucket.contents()[FIRST] == theirs
     made.abort()
     assert bucket.uploads() == 0
 
@@ -171,7 +177,7 @@ def test_a_retry_after_any_failure_makes_one_object(pieces: list[bytes], operati
 def test_an_abort_without_parts_asks_nothing() -> None:
     """Giving up an object of which nothing was sent costs no request."""
     bucket = store()
-    ObjectUpload(bucket, KeyLayout(), NAME).abort()
+    FamilyUpload(bucket, KeyLayout(), [NAME]).abort()
     assert bucket.requests == []
 
 

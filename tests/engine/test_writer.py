@@ -7,18 +7,21 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_s3.errors import StoreUnavailable
+from kafka_s3.families import Body, ClosedBy, Holds
 from kafka_s3.naming import DataName, KeyLayout, format_data_key
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.records import ColumnBatch, Record
+from kafka_s3.records import ColumnBatch, Record, RecordBatch
+from kafka_s3.rows import Stage
 from kafka_s3.settings.content import Compression, Gzip, NoCompression, NullValues
 from kafka_s3.settings.model import Settings
-from kafka_s3.writer import ClosedBy, RangeWriter, Rejected, Written
+from kafka_s3.writer import RangeWriter, Rejected, Written
 from tests.support import identified, make_settings
 
 TP = TopicPartition("orders", 3)
@@ -37,15 +40,17 @@ class Upload:
     aborted: bool = False
     told: tuple[int, str] | None = None
 
-    def part(self, body: bytes) -> None:
+    def part(self, member: int, body: bytes) -> None:
+        assert member == 0
         self.parts.append(body)
 
-    def close(self, last: bytes, *, size: int, sha256: str, **_: int) -> str:
+    def close(self, bodies: Sequence[Body], holds: Holds) -> list[str]:
         if self.broken:
             raise StoreUnavailable("The store is out.")
         assert self.last is None
-        self.last, self.told = last, (size, sha256)
-        return format_data_key(KeyLayout(), self.name)
+        (body,) = bodies
+        self.last, self.told = body.last, (body.size, body.sha256)
+        return [format_data_key(KeyLayout(), self.name)]
 
     def abort(self) -> None:
         assert self.last is None
@@ -61,7 +66,8 @@ class Uploads:
     made: list[Upload] = field(default_factory=list)
     broken: bool = False
 
-    def open(self, name: DataName) -> Upload:
+    def open(self, names: Sequence[DataName]) -> Upload:
+        (name,) = names
         self.made.append(Upload(name, self.broken))
         return self.made[-1]
 
@@ -81,6 +87,23 @@ def write(
         if not writer.write(batch):
             break
     return writer.finish(), uploads.made
+
+
+def left_out(settings: Settings, records: Sequence[Record], cuts: Sequence[int] = ()) -> list[int]:
+    """The offsets of the records that are refused and passed over."""
+    refused: list[int] = []
+    told = partial(_remember, refused)
+    writer = RangeWriter(settings, 0, AT_MS, Uploads().open, refuse=told)
+    for batch in batches(records, cuts):
+        if not writer.write(batch):
+            break
+    assert writer.finish().rejected == len(refused)
+    return refused
+
+
+def _remember(refused: list[int], rejected: Rejected, batch: RecordBatch, index: int) -> None:
+    assert batch.offset_at(index) == rejected.offset
+    refused.append(rejected.offset)
 
 
 def at(*offsets: int) -> list[Record]:
@@ -150,7 +173,7 @@ odd_records = st.lists(st.tuples(st.integers(1, 3), st.sampled_from([0, 0, 0, 0,
     st.integers(1, 80),
     st.sampled_from(COMPRESSIONS),
     st.booleans(),
-    st.sampled_from(NullValues),
+    st.sampled_from([NullValues.FAIL, NullValues.IGNORE]),
 )
 def test_how_the_records_came_changes_nothing(
     records: list[Record],
@@ -177,7 +200,7 @@ def test_how_the_records_came_changes_nothing(
         _check_parts(upload, part_size)
         assert (len(upload.body), hashlib.sha256(upload.body).hexdigest()) == (made.size, made.sha256) == upload.told
     seen = len(records) if whole.stopped_at is None else [r.offset for r in records].index(whole.stopped_at.offset)
-    assert whole.records + len(whole.rejected) + whole.tombstones == seen
+    assert whole.records + whole.rejected + whole.tombstones == seen
     assert [made.records for made in whole.objects[:-1]] == [flush_size] * len(whole.objects[:-1])
 
 
@@ -215,7 +238,7 @@ def test_a_bad_record_stops_the_range_in_front_of_itself() -> None:
     records = [*at(5, 6, 7, 8), Record(9, b"{oops"), *at(10)]
     written, uploads = write(make_settings(flush_size=3), records)
     assert bounds(written) == [(5, 7, 3, "flush.size"), (8, 8, 1, "end_of_range")]
-    assert (written.records, written.rejected) == (4, ())
+    assert (written.records, written.rejected) == (4, 0)
     assert str(written.stopped_at).startswith("topic orders partition 3 offset 9: not JSON: ")
     assert len(uploads) == 2
 
@@ -230,15 +253,24 @@ def test_a_bad_first_record_writes_nothing() -> None:
 def test_tolerated_records_are_counted_and_left_out() -> None:
     """errors.tolerance=all: bad records are counted, named and stepped over, and do not fill objects."""
     records = [*at(0), Record(1, b"oops"), *at(2), Record(3, b""), Record(4, None), *at(5)]
-    written, uploads = write(make_settings(tolerate=True), records)
+    uploads, refused = Uploads(), []
+
+    def refuse(rejected: Rejected, batch: RecordBatch, index: int) -> None:
+        assert batch.offset_at(index) == rejected.offset
+        refused.append((rejected.offset, rejected.reason))
+
+    writer = RangeWriter(make_settings(tolerate=True), 0, AT_MS, uploads.open, refuse=refuse)
+    assert all(writer.write(batch) for batch in batches(records, [2]))
+    written = writer.finish()
     assert bounds(written) == [(0, 5, 3, "flush.size")]
-    assert [(each.offset, each.reason) for each in written.rejected] == [
+    assert written.rejected == 3
+    assert refused == [
         (1, "not JSON: Expecting value: line 1 column 1 (char 0)"),
         (3, "not JSON: the value is empty"),
         (4, "the value is null and behavior.on.null.values is fail"),
     ]
     assert written.stopped_at is None
-    assert [json.loads(line)["o"] for line in uploads[0].body.splitlines()] == [0, 2, 5]
+    assert [json.loads(line)["o"] for line in uploads.made[0].body.splitlines()] == [0, 2, 5]
 
 
 @pytest.mark.parametrize("tombstone", [None, b"null"])
@@ -246,7 +278,7 @@ def test_tombstones_are_ignored_where_that_is_asked_for(tombstone: bytes | None)
     """behavior.on.null.values=ignore counts tombstones, as such."""
     settings = make_settings(null_values=NullValues.IGNORE)
     written, _ = write(settings, [Record(0, tombstone), *at(1), Record(2, tombstone)])
-    assert (written.tombstones, written.records, written.rejected) == (2, 1, ())
+    assert (written.tombstones, written.records, written.rejected) == (2, 1, 0)
     assert bounds(written) == [(1, 1, 1, "end_of_range")]
 
 
@@ -254,7 +286,8 @@ def test_tombstones_are_ignored_where_that_is_asked_for(tombstone: bytes | None)
 def test_tombstones_stop_the_range_by_default(tombstone: bytes | None) -> None:
     """behavior.on.null.values=fail makes a tombstone a bad record that says which property to set."""
     written, _ = write(make_settings(), [*at(0), Record(1, tombstone)])
-    assert written.stopped_at == Rejected(TP, 1, "the value is null and behavior.on.null.values is fail")
+    reason = "the value is null and behavior.on.null.values is fail"
+    assert written.stopped_at == Rejected(TP, 1, reason, Stage.TASK_PUT)
     assert (written.records, written.tombstones) == (1, 0)
 
 

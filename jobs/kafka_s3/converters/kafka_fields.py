@@ -1,7 +1,7 @@
 """What Kafka knows of a record, written into it: its topic, partition, offset, timestamp, key and headers.
 
-`export.envelope` says which of them. The fields stand behind the record's own, under names with a prefix. A value that is no record (text, a number, a list)
-becomes the field `value` of one.
+`export.envelope` says which of them. They stand behind the record's own fields, under names with a prefix. A value
+that is no record (text, a number, a list) becomes the field `value` of one.
 """
 
 from __future__ import annotations

@@ -1,0 +1,168 @@
+"""Which family of objects each record of a batch belongs to: by its path, and by what its values are written under."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafka_s3.families import Member
+from kafka_s3.formats.objects import ObjectFormat, format_for
+from kafka_s3.partitioners.paths import Paths
+from kafka_s3.rows import Excluded, Rows, Schemas, Stage, Unwritable
+from kafka_s3.schemas.compatibility import Mode, Refused
+from kafka_s3.schemas.groups import Groups
+from kafka_s3.schemas.model import Schema
+from kafka_s3.settings.content import NullValues
+from kafka_s3.settings.model import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyKind:
+    """The members of a family and their formats; `columns` are the numbers of the columns that these write."""
+
+    members: tuple[Member, ...]
+    extensions: tuple[str, ...]
+    formats: tuple[ObjectFormat, ...]
+    columns: tuple[int, ...]
+
+    @property
+    def has_index(self) -> bool:
+        return Member.INDEX in self.members
+
+
+_Identity = tuple[str, bool, tuple[Schema | None, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FamilyKey:
+    """Which family a record belongs to: its path, whether it is a tombstone, and what each column is written under.
+
+    There is one for each identity at a time, so that it is looked up by what it is and not by what it says.
+    """
+
+    identity: _Identity
+    kind: FamilyKind
+
+    @property
+    def path(self) -> str:
+        return self.identity[0]
+
+    @property
+    def targets(self) -> tuple[Schema | None, ...]:
+        return self.identity[2]
+
+
+class Sorting:
+    """The families of one range. Memory: a key for each open family and those of one batch, groups for each path."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._mode = Mode(settings.format.compatibility.value)
+        self._with_value, self._without_value = _kinds(settings)
+        self._groups: dict[str, Groups] = {}  # by path
+        self._known: dict[_Identity, FamilyKey] = {}
+
+    @property
+    def longest_extension(self) -> str:
+        return max(self._with_value.extensions, key=len)
+
+    def keys(
+        self,
+        columns: Sequence[Rows],
+        paths: Paths,
+        nulls: frozenset[int],
+        excluded: dict[int, Excluded],
+        count: int,
+    ) -> FamilyKey | Sequence[FamilyKey | None]:
+        """The family of every record, one for all if they have the same; `excluded` gets those that have none.
+
+        `nulls`: tombstones that are written. In the records' order: a newer schema changes what later ones are written
+        under.
+        """
+        schemas = [column.schemas for column in columns]
+        uniform = not nulls and all(map(_is_single, schemas))
+        if uniform and isinstance(paths.each, str):
+            if len(excluded) == count:
+                return [None] * count
+            key = self._key(paths.each, False, schemas)  # type: ignore[arg-type]  # each is a single one
+            if isinstance(key, FamilyKey):
+                return key
+        elif uniform:
+            wanted = (path for index, path in enumerate(paths.each) if index not in excluded)
+            distinct = set(wanted) if excluded else set(paths.each)
+            made = {path: self._key(path, False, schemas) for path in distinct}  # type: ignore[arg-type]
+            if all(isinstance(each, FamilyKey) for each in made.values()):
+                return list(map(made.get, paths.each))  # type: ignore[arg-type]  # those excluded have none
+        return self._one_by_one(schemas, paths, nulls, excluded, count)
+
+    def _one_by_one(
+        self,
+        schemas: Sequence[Schemas],
+        paths: Paths,
+        nulls: frozenset[int],
+        excluded: dict[int, Excluded],
+        count: int,
+    ) -> Sequence[FamilyKey | None]:
+        known: dict[object, FamilyKey | Refused] = {}
+        keys: list[FamilyKey | None] = [None] * count
+        for index in range(count):
+            if index in excluded:
+                continue
+            path = paths.each if isinstance(paths.each, str) else paths.each[index]
+            theirs = tuple(each if _is_single(each) else each[index] for each in schemas)  # type: ignore[index]
+            asked = (path, index in nulls, theirs)
+            found = known.get(asked)
+            if found is None or self._mode is not Mode.NONE:
+                found = known[asked] = self._key(path, index in nulls, theirs)
+            if isinstance(found, FamilyKey):
+                keys[index] = found
+            else:
+                excluded[index] = Unwritable(found.sentence, Stage.TASK_PUT)
+        return keys
+
+    def opened(self, key: FamilyKey) -> None:
+        self._known[key.identity] = key
+
+    def closed(self, key: FamilyKey) -> None:
+        del self._known[key.identity]
+
+    def _key(self, path: str, is_null: bool, schemas: Sequence[Schema | None]) -> FamilyKey | Refused:
+        kind = self._without_value if is_null else self._with_value
+        assert kind is not None, "a tombstone without a key's file"
+        targets = [schemas[number] for number in kind.columns]
+        if not is_null and schemas[0] is not None:
+            groups = self._groups.get(path)
+            if groups is None:
+                groups = self._groups[path] = Groups(self._mode)
+            target = groups.target(schemas[0])
+            if isinstance(target, Refused):
+                return target
+            targets[0] = target
+        identity = (path, is_null, tuple(targets))
+        key = self._known.get(identity)
+        if key is None:
+            key = self._known[identity] = FamilyKey(identity, kind)
+        return key
+
+
+def _kinds(settings: Settings) -> tuple[FamilyKind, FamilyKind | None]:
+    """The families of this configuration: of records with a value, and of tombstones where these are written."""
+    values = format_for(settings.format.file)
+    members, extensions, formats = [Member.VALUES], [values.extension], [values]
+    for member, file in ((Member.KEYS, settings.format.keys), (Member.HEADERS, settings.format.headers)):
+        if file is not None:
+            made = format_for(file, wrap=member.value)
+            members.append(member)
+            extensions.append(f".{member.value}{made.extension}")
+            formats.append(made)
+    numbers = tuple(range(len(formats)))
+    without = None
+    if settings.format.null_values is NullValues.WRITE:
+        without = FamilyKind(tuple(members[1:]), tuple(extensions[1:]), tuple(formats[1:]), numbers[1:])
+    for name, extension in getattr(values, "companion_extensions", {}).items():
+        members.append(Member(name))
+        extensions.append(extension)
+    return FamilyKind(tuple(members), tuple(extensions), tuple(formats), numbers), without
+
+
+def _is_single(schemas: Schemas) -> bool:
+    return schemas is None or isinstance(schemas, Schema)
