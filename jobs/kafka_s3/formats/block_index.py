@@ -70,7 +70,7 @@ class BlockIndex:
     def parse(cls, body: bytes, key: str) -> BlockIndex:
         """The index in `body`; `DataError` names the key if it is none, or contradicts itself.
 
-        What it takes is in proportion to the body, which the caller limits.
+        It takes one and a half times the memory of the body, which the caller limits.
         """
         try:
             version = msgspec.json.decode(body, type=_Version).format_version
