@@ -19,6 +19,8 @@ from datetime import UTC, date, datetime
 
 SEQ_DIGITS = 19
 _SEQ_TOP = 10**SEQ_DIGITS - 1
+# Keys of Block-GZIP of all topics lie together: no end of a key of the topic "a-00000-000000000000.b" may be one.
+_BLOCK_EXTENSION = r"(?:\.[a-z]+)*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ def format_block_key(prefix: str, name: DataName) -> str:
     'systest/2016-02-24/system-test-00000-000000000100.gz'
     """
     assert _is_date(name.encoded_partition), f"{name.encoded_partition!r} is no date"
+    assert re.fullmatch(_BLOCK_EXTENSION, name.extension), f"{name.extension!r} could be a part of a topic"
     file = f"{name.topic}-{name.partition:05d}-{name.start_offset:012d}"
     if name.generation:
         file += f"+g{name.generation}"
@@ -122,7 +125,7 @@ def parse_block_key(prefix: str, topic: str, key: str) -> DataName | None:
     before = _block_prefix(prefix)
     # A topic may hold the delimiter and digits; partition and offset are the last two parts. It holds no "+".
     partition_offset, suffixes = r"-(\d{5,10})-(\d{12,19})", r"(?:\+g([1-9]\d{0,9}))?(?:\+([1-9]\d{0,9}))?"
-    shape = rf"(\d\d\d\d-\d\d-\d\d)/{re.escape(topic)}{partition_offset}{suffixes}(\.[^/]*)?"
+    shape = rf"(\d\d\d\d-\d\d-\d\d)/{re.escape(topic)}{partition_offset}{suffixes}({_BLOCK_EXTENSION})"
     match = re.fullmatch(shape, key[len(before) :], re.ASCII) if key.startswith(before) else None
     if match is None or not _is_date(match[1]):
         return None

@@ -41,6 +41,15 @@ def test_what_parse_accepts_is_what_format_writes(prefix: str, topic: str, rest:
     assert name is None or format_block_key(prefix, name) == key
 
 
+@given(prefixes, named(), st.from_regex(r"[.-]?[0-9a-z]{0,3}", fullmatch=True))
+@example("", DataName("a-00000-000000000001.b", "2016-02-24", 0, 2, ".gz"), "")
+def test_a_key_is_of_one_topic(prefix: str, name: DataName, more: str) -> None:
+    """Topics share a folder: no topic whose name begins another's takes that one's objects for its own."""
+    key = format_block_key(prefix, name)
+    begun = {name.topic[:length] for length in range(1, len(name.topic))} | {name.topic + more} - {name.topic}
+    assert [topic for topic in begun if parse_block_key(prefix, topic, key)] == []
+
+
 @given(named(), named())
 def test_two_names_have_two_keys(one: DataName, other: DataName) -> None:
     """Different names never meet in one key, so nothing is taken for something else."""
@@ -88,6 +97,7 @@ def test_keys_are_those_of_the_documentation(name: DataName, key: str) -> None:
         "systest/2016-02-24/orders-00000-000000000042+g0.gz",
         "systest/2016-02-24/orders-00000-000000000042+01.gz",
         "systest/2016-02-24/orders-00000-00000000004\u0663.gz",
+        "systest/2016-02-24/orders-00000-000000000042.b-00000-000000000042.gz",
         "systest/2016-02-24/other-00000-000000000042.gz",
         "systest/2016-02-24/orders-00000-" + "0" * 5000 + ".gz",
         "elsewhere/2016-02-24/orders-00000-000000000042.gz",

@@ -310,12 +310,12 @@ def test_the_old_documentations_tree(moto: MotoServer, bucket_name: str) -> None
             put(moto, bucket_name, name, [json_line(offset) for offset in held], held, block=BLOCK_BYTES)
     assert moto.keys(bucket_name) == [f"systest/2016-02-24/{file}" for file in TREE]
     for key in moto.keys(bucket_name):
-        name = parse_block_key("systest", "system-test", key)
-        assert name is not None
+        found = parse_block_key("systest", "system-test", key)
+        assert found is not None
         index = json.loads(
             moto.client().get_object(Bucket=bucket_name, Key=key.replace(".gz", ".index.json"))["Body"].read()
         )
-        assert [chunk["first_record_offset"] for chunk in index["chunks"]] == [name.start_offset]
+        assert [chunk["first_record_offset"] for chunk in index["chunks"]] == [found.start_offset]
         assert [chunk["num_records"] for chunk in index["chunks"]] == [100]
 
 
