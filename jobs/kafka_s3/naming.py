@@ -5,6 +5,9 @@ Data keys are the Connect S3 sink's (reference: its TopicPartitionWriter's file 
 The start offset is that of the first record in the object. Suffixes are ours and appear only when needed:
 `+g<n>` for generation n > 0, then `+<k>` when the name was taken by other bytes.
 
+Keys of Block-GZIP are those of the connector that the format comes from, with our suffixes:
+`<s3.prefix>/<yyyy-mm-dd>/<topic>-<kafka partition, 5 digits>-<start offset, 12 digits><suffixes><extension>`.
+
 The log lies under `<log dir>/<connector>/`. `<seq>` is inverted, so that the newest entry is the first key.
 """
 
@@ -12,9 +15,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 
 SEQ_DIGITS = 19
 _SEQ_TOP = 10**SEQ_DIGITS - 1
+# Keys of Block-GZIP of all topics lie together: no end of a key of the topic "a-00000-000000000000.b" may be one.
+_BLOCK_EXTENSION = r"(?:\.[a-z]+)*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,55 @@ def parse_data_key(layout: KeyLayout, topic: str, key: str) -> DataName | None:
     name = DataName(topic, encoded, int(partition), int(offset), extension, int(generation or 0), int(collision or 0))
     # Only what `format` would write is ours: this refuses other paddings and leading zeros.
     return name if format_data_key(layout, name) == key else None
+
+
+def block_partition(at_ms: int) -> str:
+    """The path part of keys of Block-GZIP: the UTC date of a logical time.
+
+    >>> block_partition(1_456_300_800_000)
+    '2016-02-24'
+    """
+    return datetime.fromtimestamp(at_ms // 1000, UTC).date().isoformat()
+
+
+def format_block_key(prefix: str, name: DataName) -> str:
+    """
+    >>> format_block_key("systest", DataName("system-test", "2016-02-24", 0, 100, ".gz"))
+    'systest/2016-02-24/system-test-00000-000000000100.gz'
+    """
+    assert _is_date(name.encoded_partition), f"{name.encoded_partition!r} is no date"
+    assert re.fullmatch(_BLOCK_EXTENSION, name.extension), f"{name.extension!r} could be a part of a topic"
+    file = f"{name.topic}-{name.partition:05d}-{name.start_offset:012d}"
+    if name.generation:
+        file += f"+g{name.generation}"
+    if name.collision:
+        file += f"+{name.collision}"
+    return f"{_block_prefix(prefix)}{name.encoded_partition}/{file}{name.extension}"
+
+
+def parse_block_key(prefix: str, topic: str, key: str) -> DataName | None:
+    """The name behind a key of `topic`, or `None` if it is no key of Block-GZIP with this prefix."""
+    before = _block_prefix(prefix)
+    # A topic may hold the delimiter and digits; partition and offset are the last two parts. It holds no "+".
+    partition_offset, suffixes = r"-(\d{5,10})-(\d{12,19})", r"(?:\+g([1-9]\d{0,9}))?(?:\+([1-9]\d{0,9}))?"
+    shape = rf"(\d\d\d\d-\d\d-\d\d)/{re.escape(topic)}{partition_offset}{suffixes}({_BLOCK_EXTENSION})"
+    match = re.fullmatch(shape, key[len(before) :], re.ASCII) if key.startswith(before) else None
+    if match is None or not _is_date(match[1]):
+        return None
+    day, partition, offset, generation, collision, extension = match.groups(default="")
+    name = DataName(topic, day, int(partition), int(offset), extension, int(generation or 0), int(collision or 0))
+    return name if format_block_key(prefix, name) == key else None
+
+
+def _block_prefix(prefix: str) -> str:
+    return f"{prefix}/" if prefix and not prefix.endswith("/") else prefix
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

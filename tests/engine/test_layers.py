@@ -112,7 +112,7 @@ HOMES = {
     "pyarrow": {"schemas", "formats", "converters"},
     "click": {"cli"},
     "rich": {"cli"},
-    "msgspec": {"commit_log", "converters", "export", "letters", "partitioners", "cli", "schemas"},
+    "msgspec": {"cli", "commit_log", "converters", "export", "formats", "letters", "partitioners", "schemas"},
     "babel": {"joda"},
 }
 
