@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from kafka_s3.schemas.compatibility import Keep, Mode, compare
 from kafka_s3.schemas.model import Avro, Branch, Schema, schema_of
 from kafka_s3.schemas.nodes import Node, graph
-from kafka_s3.schemas.project import SchemaError, float32, projector, unchanged
+from kafka_s3.schemas.parse import SchemaError
+from kafka_s3.schemas.project import float32, projector, unchanged
 from tests.schemas.evolution import evolved, is_valid, same
 from tests.schemas.strategies import avro_schemas, values_of
 

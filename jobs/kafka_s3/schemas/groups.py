@@ -10,7 +10,8 @@ from typing import Final
 
 from kafka_s3.schemas.compatibility import Keep, Mode, Refused, compare, lacks_version
 from kafka_s3.schemas.model import Schema
-from kafka_s3.schemas.project import SchemaError, projector
+from kafka_s3.schemas.parse import SchemaError
+from kafka_s3.schemas.project import projector
 
 #: Groups of one path that are kept in mind. A schema of a group that is forgotten, the oldest first, makes a new one,
 #: which costs an object. Memory: so many schemas, each of which its converter bounds.
