@@ -8,7 +8,8 @@ import struct
 from typing import Any, Final
 
 from kafka_s3.schemas.model import Branch
-from kafka_s3.schemas.nodes import NO_DEFAULT, Node, SchemaError
+from kafka_s3.schemas.nodes import NO_DEFAULT, Node
+from kafka_s3.schemas.parse import SchemaError
 
 _FLOAT: Final = struct.Struct("<f")
 _BITS: Final = {"int": 31, "long": 63}

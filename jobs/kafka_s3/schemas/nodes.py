@@ -13,18 +13,14 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from kafka_s3.schemas.model import Avro, Schema, full_name
+from kafka_s3.schemas.parse import PRIMITIVES, SchemaError
 
-PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 _NO_PROPERTIES: Final[Mapping[str, Any]] = MappingProxyType({})
 #: Logical types that change what a value means; others (uuid, a user's own) say nothing that a column could not hold.
 _LOGICAL: Final = frozenset(
     {"decimal", "date", "time-millis", "time-micros", "duration"}
     | {f"{local}timestamp-{unit}" for local in ("", "local-") for unit in ("millis", "micros", "nanos")}
 )
-
-
-class SchemaError(ValueError):
-    """A schema is none, or does not go together with another; the reason is for people."""
 
 
 class _NoDefault:

@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from kafka_s3.schemas.defaults import plain_default
 from kafka_s3.schemas.model import Branch, Schema
-from kafka_s3.schemas.nodes import NO_DEFAULT, Field, Node, SchemaError, graph, union_of
+from kafka_s3.schemas.nodes import NO_DEFAULT, Field, Node, graph, union_of
+from kafka_s3.schemas.parse import SchemaError
 
 Project = Callable[[Any], Any]
 
