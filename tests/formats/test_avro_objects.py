@@ -76,7 +76,7 @@ def test_a_snappy_block_ends_with_its_checksum() -> None:
 
 @pytest.mark.parametrize("codec", [AvroCodec.NULL, AvroCodec.DEFLATE, AvroCodec.SNAPPY])
 def test_another_reader_agrees(codec: AvroCodec) -> None:
-    """polars, whose reader is another one, finds the same rows; it reads neither maps nor fields with a default text."""
+    """polars, whose reader is another one, finds the same rows; it knows no maps and no default texts."""
     assert isinstance(ROW.avro, dict)
     plain = [{"name": each["name"], "type": each["type"]} for each in ROW.avro["fields"] if each["name"] != "counts"]
     schema = schema_of({**ROW.avro, "fields": plain})
