@@ -1,0 +1,1 @@
+"""Connect's own JsonConverter, asked what it makes of an envelope."""
