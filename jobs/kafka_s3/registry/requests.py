@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from confluent_kafka.schema_registry import SchemaRegistryClient
-from confluent_kafka.schema_registry._sync.schema_registry_client import (
-    httpx,  # type: ignore[attr-defined]  # or httpx2: whichever the client uses
+from confluent_kafka.schema_registry._sync.schema_registry_client import (  # type: ignore[attr-defined]
+    httpx,  # or httpx2: whichever the client uses
 )
 
 from kafka_s3.errors import RegistryUnavailable

@@ -6,8 +6,8 @@ import base64
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from confluent_kafka.schema_registry._sync.schema_registry_client import (
-    httpx,  # type: ignore[attr-defined]  # or httpx2: whichever the client uses
+from confluent_kafka.schema_registry._sync.schema_registry_client import (  # type: ignore[attr-defined]
+    httpx,  # or httpx2: whichever the client uses
 )
 from confluent_kafka.schema_registry.error import OAuthTokenError, SchemaRegistryError
 
