@@ -76,6 +76,7 @@ ALLOWED: dict[str, set[str]] = {
     "memory": {"errors", "letters", "ports", "ranges", "records"},
     "s3": {"custom", "errors", "ports", "retries", "settings"},
     "kafka": {"errors", "letters", "ports", "ranges", "records", "settings"},
+    "registry": {"errors", "ports", "retries", "settings"},
     "export": {
         "",
         "errors",
@@ -102,7 +103,7 @@ HOMES = {
     "botocore": {"s3"},
     "urllib3": {"s3"},
     "mypy_boto3_s3": {"s3"},
-    "confluent_kafka": {"kafka"},
+    "confluent_kafka": {"kafka", "registry"},
     "pyspark": {"spark"},
     "py4j": {"spark"},
     "tenacity": {"retries"},
