@@ -28,7 +28,7 @@ RANKS: tuple[frozenset[str], ...] = (
     frozenset({"families", "planning"}),
     frozenset({"sorting"}),
     frozenset({"writer"}),
-    frozenset({"export", "kafka", "s3", "memory"}),
+    frozenset({"export", "kafka", "s3", "registry", "memory"}),
     frozenset({"wiring"}),
     frozenset({"spark", "cli"}),
 )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from kafka_s3.converters.text import JsonLines, bytes_to_json, strings_to_json, take_bytes
-from kafka_s3.errors import ConfigurationError
 from kafka_s3.ports import SchemaRegistry
 from kafka_s3.rows import Rows
 from kafka_s3.settings.content import Converter, ConverterSettings, FileSettings, Format, Own
@@ -21,11 +21,14 @@ def converter_for(
     *,
     key: bool = False,
 ) -> Convert:
-    """How a batch of values becomes rows that this file's format takes."""
+    """How a batch of a topic's values, or keys, becomes rows that this file's format takes.
+
+    What is bytes in the object too is checked and left as it is; what has a schema, or needs one, becomes `Structs`.
+    """
     match settings.converter, file.format:
-        case (_, Format.BYTE_ARRAY):
+        case (_, Format.BYTE_ARRAY | Format.BLOCK_GZIP):
             return take_bytes
-        case (Converter.JSON, Format.JSON | Own()):
+        case (Converter.JSON, Format.JSON | Own()) if not settings.schemas_enable:
             return JsonLines()
         case (_, Own()):
             return take_bytes
@@ -33,5 +36,35 @@ def converter_for(
             return strings_to_json
         case (Converter.BYTE_ARRAY, Format.JSON):
             return bytes_to_json
-        case pair:
-            raise ConfigurationError(f"{pair} is not built yet")
+        case _:
+            return _with_schema(settings, registry, topic, key)
+
+
+def _with_schema(settings: ConverterSettings, registry: SchemaRegistry | None, topic: str, key: bool) -> Convert:
+    """Converters whose rows have schemas; each brings its libraries along only where it is used."""
+    made: Any
+    match settings.converter:
+        case Converter.AVRO:
+            from kafka_s3.converters.avro import AvroValues
+
+            assert registry is not None, "AvroConverter without a schema registry"
+            made = AvroValues(registry, settings.subject_names, topic, key=key)
+        case Converter.JSON if settings.schemas_enable:
+            from kafka_s3.converters.envelope import EnvelopeJson
+
+            made = EnvelopeJson(settings)
+        case Converter.JSON if settings.schema_text is not None:
+            from kafka_s3.converters.typed import TypedJson
+            from kafka_s3.schemas.parse import parse_avro
+
+            made = TypedJson(parse_avro(settings.schema_text))
+        case Converter.JSON:
+            from kafka_s3.converters.anything import AnythingJson
+
+            made = AnythingJson()
+        case other:
+            from kafka_s3.converters.primitives import Primitive
+
+            made = Primitive(other)
+    convert: Convert = made
+    return convert

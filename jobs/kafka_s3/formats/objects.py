@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, assert_never
 
-from kafka_s3.errors import ConfigurationError
 from kafka_s3.formats.compression import extension_suffix
 from kafka_s3.formats.lines import LineFormat
 from kafka_s3.formats.own import OwnFormat
 from kafka_s3.schemas.model import Schema
-from kafka_s3.settings.content import FileSettings, Format, Own
+from kafka_s3.settings.content import FileSettings, Format, Gzip, Own
 
 
 class ObjectEncoder(Protocol):
@@ -38,16 +37,32 @@ class ObjectFormat(Protocol):
         """A new object of values of this schema."""
 
 
-def format_for(settings: FileSettings, *, wrap: str | None = None) -> ObjectFormat:
-    """The format with the sink's extensions: `.json`, or format.bytearray.extension; `.gz` after it."""
+def format_for(settings: FileSettings, *, wrap: str = "value") -> ObjectFormat:
+    """The format with the sink's extensions: `.json`, or format.bytearray.extension; `.gz` after it.
+
+    `wrap`: what a single column of a Parquet file is called whose values are no records.
+    """
     suffix = extension_suffix(settings.compression)
     match settings.format:
         case Format.JSON:
-            return LineFormat(f".json{suffix}", b"\n", settings.compression)
+            return _json(settings, f".json{suffix}")
         case Format.BYTE_ARRAY:
             extension = f"{settings.byte_array_extension}{suffix}"
             return LineFormat(extension, settings.byte_array_separator, settings.compression)
+        case Format.AVRO:
+            from kafka_s3.formats.avro import AvroFormat
+
+            return AvroFormat(settings.avro_codec)
+        case Format.PARQUET:
+            from kafka_s3.formats.parquet import ParquetFormat
+
+            return ParquetFormat(settings.parquet_codec, settings.parquet_row_group_bytes, wrap)
+        case Format.BLOCK_GZIP:
+            from kafka_s3.formats.block_gzip import BlockGzipFormat
+
+            gzip = settings.compression if isinstance(settings.compression, Gzip) else Gzip()
+            return BlockGzipFormat(settings.block_bytes, gzip)
         case Own(path):
             return OwnFormat(path, settings.compression)
-        case other:
-            raise ConfigurationError(f"{other} is not built yet")
+        case _ as never:
+            assert_never(never)
