@@ -327,6 +327,24 @@ def test_a_page_that_is_no_registry(page: bytes) -> None:
     assert len(server.seen) == 1
 
 
+@pytest.mark.parametrize(
+    "noise",
+    [
+        b"garbage\r\n\r\n",
+        b"\x00" * 100,
+        b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}",
+        b"HTTP/1.1 200 OK\r\nA: " + b"x" * 1_000_000,
+        answer(200, b'{"schema":', length=100),
+    ],
+)
+def test_noise(noise: bytes) -> None:
+    """What is no HTTP, or ends too early, is no answer: it is asked again."""
+    with scripted(noise, STRING) as server:
+        assert registry_at(server.url, retry_timeout_ms=60_000).schema(7) is not None
+    assert len(server.seen) == 2
+
+
 def test_an_endless_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer is read up to a limit."""
     from kafka_s3.registry import requests
@@ -445,6 +463,13 @@ def test_large_references(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.raises(RegistryRefused, match="more than 5 characters"),
     ):
         registry_at(server.url).schema(1)
+
+
+def test_a_long_name_in_a_message() -> None:
+    """A name out of a schema may be long, and a message is not."""
+    with scripted(schema_with(1, ("a" * 10_000, 1)), NO_SUBJECT) as server, pytest.raises(RegistryRefused) as refused:
+        registry_at(server.url).schema(1)
+    assert len(str(refused.value)) < 500
 
 
 def test_too_many_versions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,7 +97,7 @@ class ConfluentRegistry:
         numbers = self._client.versions(subject)
         if len(numbers) > VERSIONS_MAX:
             raise RegistryRefused(
-                f"The subject {subject!r} has {len(numbers)} versions; {VERSIONS_MAX} are the most.",
+                f"The subject {subject!r:.100} has {len(numbers)} versions; {VERSIONS_MAX} are the most.",
                 next="Delete for good what no record needs.",
             )
         versions: dict[int, int] = {}
@@ -156,7 +156,7 @@ def _is_name(subject: str) -> bool:
 
 
 def _words(reference: Reference) -> str:
-    return f"version {reference[1]} of the subject {reference[0]!r}"
+    return f"version {reference[1]} of the subject {reference[0]!r:.100}"
 
 
 def _unusable(whose: str, why: str) -> RegistryRefused:

@@ -77,14 +77,14 @@ class Requests:
         def versions() -> list[int]:
             return [_positive(each) for each in self._client.get_versions(subject, deleted=True)]
 
-        return self._ask(f"the versions of {subject!r}", versions) or []
+        return self._ask(f"the versions of {subject!r:.100}", versions) or []
 
     def version(self, subject: str, number: int) -> Answer | None:
         def version() -> Answer:
             found = self._client.get_version(subject, number, deleted=True)
             return _answer(found.schema, found.schema_id)
 
-        return self._ask(f"version {number} of {subject!r}", version)
+        return self._ask(f"version {number} of {subject!r:.100}", version)
 
     def _ask(self, what: str, ask: Callable[[], T]) -> T | None:
         def attempt() -> T | None:

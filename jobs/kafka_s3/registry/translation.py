@@ -21,7 +21,7 @@ LIBRARY_ERRORS: Final = (
     httpx.HTTPError,
     httpx.InvalidURL,
     OSError,
-    *(ValueError, TypeError, KeyError, AttributeError, RecursionError),
+    *(ValueError, TypeError, LookupError, AttributeError, RecursionError),
 )
 
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
