@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_s3.rows import Structs
-from kafka_s3.schemas.arrow import arrow_type
+from kafka_s3.schemas.arrow import arrow_type, may_be_null
 from kafka_s3.schemas.model import Avro, Schema, schema_of
 from kafka_s3.settings.content import ParquetCodec
 
@@ -76,7 +76,7 @@ class ParquetEncoder:
         self._schema = schema
         self._wrapped = not _has_fields(schema.avro)
         self._type = arrow_type(schema)
-        field = pa.field(wrap, self._type, nullable=_may_be_null(schema.avro))
+        field = pa.field(wrap, self._type, nullable=may_be_null(schema))
         self._columns = pa.schema([field] if self._wrapped else list(self._type))
         self._sink = _Sink()
         self._writer = pq.ParquetWriter(
@@ -176,10 +176,6 @@ def _has_fields(avro: Avro) -> bool:
         case {"type": "record"} | [{"type": "record"}, "null"] | ["null", {"type": "record"}]:
             return True
     return False
-
-
-def _may_be_null(avro: Avro) -> bool:
-    return "null" in avro if isinstance(avro, list) else avro in ("null", {"type": "null"})
 
 
 def _wrapper(schema: Schema, wrap: str) -> Schema:

@@ -73,6 +73,11 @@ def arrow_type(schema: Schema) -> pa.DataType:
     return _column(schema.text).type
 
 
+def may_be_null(schema: Schema) -> bool:
+    """Whether `None` is among the schema's values."""
+    return _column(schema.text).nullable
+
+
 def from_values(values: Sequence[Any], schema: Schema) -> pa.Array:
     """Values as `schemas.model` has them, `None` among them where the schema allows it.
 
@@ -191,11 +196,11 @@ class _Columns:
         return _record(fields)
 
     def _union(self, avro: list[Any], space: str, path: tuple[str, ...], below: Callable[..., _Column]) -> _Column:
-        others = [each for each in avro if each != "null"]
+        others = [each for each in avro if self._branch_name(each, space) != "null"]
         nullable = len(others) < len(avro)
-        if nullable and len(others) == 1:
+        if len(others) == 1:
             column: _Column = below(others[0], space, path)
-            return _Column(column.type, _unless_null(column.convert), column.narrow, nullable=True)
+            return _Column(column.type, _unless_null(column.convert), column.narrow, nullable)
         if not others:
             return _Column(pa.null(), nullable=True)
         names = [self._branch_name(each, space) for each in others]
