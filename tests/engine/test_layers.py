@@ -92,7 +92,7 @@ HOMES = {
     "pyarrow": {"schemas", "formats", "converters"},
     "click": {"cli"},
     "rich": {"cli"},
-    "msgspec": {"commit_log", "converters", "export", "partitioners", "cli", "schemas"},
+    "msgspec": {"commit_log", "converters", "export", "formats", "partitioners", "cli", "schemas"},
     "babel": {"joda"},
 }
 
