@@ -38,13 +38,20 @@ class Number(str):
 def parse(text: bytes) -> Any:
     """JSON text as Python values, numbers exact; `Refused` with what is wrong if it is none."""
     try:
-        return json.loads(text.decode("utf-8"), parse_float=Number, parse_constant=_refuse_constant)
+        return json.loads(
+            text.decode("utf-8"), parse_float=Number, parse_int=_int_or_number, parse_constant=_refuse_constant
+        )
     except RecursionError:
         raise Refused("not JSON: nested too deeply") from None
     except UnicodeDecodeError as error:
         raise Refused(f"not JSON: not UTF-8 at byte {error.start}") from None
     except ValueError as error:
         raise Refused(f"not JSON: {error}" if text.strip() else "not JSON: the value is empty") from None
+
+
+def _int_or_number(text: str) -> int | Number:
+    # Python refuses to make an int of thousands of digits, and no type of ours has room for one.
+    return int(text) if len(text) <= DIGITS_MAX else Number(text)
 
 
 def _refuse_constant(name: str) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol, assert_never
 
 from kafka_s3.formats.compression import extension_suffix
+from kafka_s3.formats.json_lines import JsonArray, JsonLinesFormat
 from kafka_s3.formats.lines import LineFormat
 from kafka_s3.formats.own import OwnFormat
 from kafka_s3.schemas.model import Schema
@@ -45,7 +46,8 @@ def format_for(settings: FileSettings, *, wrap: str = "value") -> ObjectFormat:
     suffix = extension_suffix(settings.compression)
     match settings.format:
         case Format.JSON:
-            return _json(settings, f".json{suffix}")
+            made = JsonArray if settings.json_array else JsonLinesFormat
+            return made(f".json{suffix}", settings.compression, settings.json_decimals)
         case Format.BYTE_ARRAY:
             extension = f"{settings.byte_array_extension}{suffix}"
             return LineFormat(extension, settings.byte_array_separator, settings.compression)

@@ -1,0 +1,83 @@
+"""JSON without a schema, for formats that need one: AvroData's `Anything`, a record of one field per type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kafka_s3.converters.connect_schema import Refused
+from kafka_s3.converters.connect_values import parse
+from kafka_s3.converters.json_depth import is_too_deep
+from kafka_s3.converters.schemaless import plain_json
+from kafka_s3.converters.structs import ValueRows
+from kafka_s3.rows import Excluded, Tombstone, Unwritable
+from kafka_s3.schemas.model import Avro, Schema, schema_of
+
+_NAMESPACE: Final = "io.confluent.connect.avro"
+_NAME: Final = f"{_NAMESPACE}.Anything"
+#: Each level of JSON is up to three of Avro, and its readers and writers recurse.
+NESTING_MAX: Final = 100
+_TYPES: Final = ("boolean", "bytes", "double", "float", "int", "long", "string")
+_ENTRY: Final[Avro] = {
+    "type": "record",
+    "name": "MapEntry",
+    "namespace": _NAMESPACE,
+    "fields": [{"name": "key", "type": _NAME}, {"name": "value", "type": _NAME}],
+}
+_FIELDS: Final[dict[str, Avro]] = {
+    **{each: each for each in _TYPES},
+    "array": {"type": "array", "items": _NAME},
+    "map": {"type": "array", "items": _ENTRY},
+}
+ANYTHING: Final[Schema] = schema_of(
+    {
+        "type": "record",
+        "name": "Anything",
+        "namespace": _NAMESPACE,
+        "fields": [{"name": name, "type": ["null", each], "default": None} for name, each in _FIELDS.items()],
+    }
+)
+_NOTHING: Final = dict.fromkeys(_FIELDS)
+
+
+def anything(value: Any) -> dict[str, Any]:
+    """A JSON value (`schemaless.plain_json`) as a plain value of `ANYTHING`; null is a record of nulls."""
+    match value:
+        case None:
+            return dict(_NOTHING)
+        case bool():
+            return {**_NOTHING, "boolean": value}
+        case int():
+            return {**_NOTHING, "long": value}
+        case float():
+            return {**_NOTHING, "double": value}
+        case str():
+            return {**_NOTHING, "string": value}
+        case list():
+            return {**_NOTHING, "array": [anything(each) for each in value]}
+        case _:
+            entries = [{"key": anything(key), "value": anything(each)} for key, each in value.items()]
+            return {**_NOTHING, "map": entries}
+
+
+def json_to_anything(values: Sequence[bytes | None]) -> ValueRows:
+    """JsonConverter with schemas.enable=false, for formats of values with a schema."""
+    made: list[Any] = []
+    excluded: dict[int, Excluded] = {}
+    for index, value in enumerate(values):
+        one = Tombstone() if value is None else _one(value)
+        if isinstance(one, Tombstone | Unwritable):
+            excluded[index] = one
+        made.append(one)
+    return ValueRows(made, ANYTHING, excluded, [0 if value is None else len(value) for value in values])
+
+
+def _one(value: bytes) -> dict[str, Any] | Excluded:
+    text = value.removeprefix(b"\xef\xbb\xbf")
+    if is_too_deep(text, NESTING_MAX):
+        return Unwritable(f"not JSON that Avro can hold: nested too deeply (more than {NESTING_MAX} levels)")
+    try:
+        plain = plain_json(parse(text))
+    except Refused as refused:
+        return Unwritable(str(refused))
+    return Tombstone() if plain is None else anything(plain)

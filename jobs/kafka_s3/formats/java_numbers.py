@@ -1,0 +1,75 @@
+"""Floating-point numbers as Java writes them: `Double.toString` and `Float.toString`, as of Java 19.
+
+The fewest digits that read back as the number, as Python has it, but with at least two of them, and in scientific
+notation outside `[0.001, 10,000,000)`. (Java before 19 writes more digits than needed, now and then.)
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+
+
+def java_double(number: float) -> str:
+    """
+    >>> java_double(100.0), java_double(1e10), java_double(1e-05), java_double(-1234567.5), java_double(5e-324)
+    ('100.0', '1.0E10', '1.0E-5', '-1234567.5', '4.9E-324')
+    """
+    if 1e-3 <= abs(number) < 1e7 or number == 0:
+        return repr(number)
+    if number - number != 0:
+        return _not_finite(number)
+    return _scientific(repr(number), f"{number:.1e}")
+
+
+@lru_cache(4096)
+def java_float(number: float) -> str:
+    """A float of 32 bits, held in a Python float.
+
+    >>> java_float(struct.unpack("f", struct.pack("f", 0.1))[0]), java_float(16777216.0), java_float(3.5)
+    ('0.1', '1.6777216E7', '3.5')
+    """
+    if number - number != 0:
+        return _not_finite(number)
+    if number == 0:
+        return repr(number)
+    shortest = next(text for text in _roundings(number) if _single(float(text)) == number)
+    size = abs(number)
+    if 1e-3 <= size < 1e7:
+        return repr(float(shortest))
+    return _scientific(shortest, f"{number:.1e}")
+
+
+def _roundings(number: float) -> list[str]:
+    """By ever more digits; six are what a normal float always keeps, so fewer are among those of six."""
+    digits = range(6, 10) if abs(number) >= 1.2e-38 else range(1, 10)
+    return [f"{number:.{count - 1}e}" for count in digits]
+
+
+def _single(number: float) -> float:
+    try:
+        return float(struct.unpack("f", struct.pack("f", number))[0])
+    except OverflowError:  # the largest float, rounded up
+        return float("inf")
+
+
+def _not_finite(number: float) -> str:
+    return "NaN" if number != number else "Infinity" if number > 0 else "-Infinity"
+
+
+def _scientific(shortest: str, two_digits: str) -> str:
+    """Java's notation for digits in Python's. With one digit Java takes the nearest two."""
+    sign, text = ("-", shortest[1:]) if shortest[0] == "-" else ("", shortest)
+    digits, exponent = _digits(text)
+    if len(digits) == 1:
+        digits, exponent = _digits(two_digits.lstrip("-"))
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
+
+
+def _digits(text: str) -> tuple[str, int]:
+    """The digits without zeros around them, and the exponent of the first."""
+    mantissa, _, power = text.partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    zeros = len(whole + fraction) - len(digits)
+    return digits.rstrip("0") or "0", int(power or 0) + len(whole) - 1 - zeros

@@ -1,0 +1,392 @@
+"""Connect's envelopes to plain values and Avro schemas: what is taken, what is refused, and what it costs."""
+
+from __future__ import annotations
+
+import io
+import json
+from random import Random
+from typing import Any
+
+import fastavro
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_s3.converters.connect_fast import decoder
+from kafka_s3.converters.connect_schema import NESTING_MAX, Refused, read_schema
+from kafka_s3.converters.connect_values import parse, reader
+from kafka_s3.converters.envelope import SCHEMAS_MAX, EnvelopeJson
+from kafka_s3.formats.json_text import writer_for
+from kafka_s3.rows import Tombstone, Unwritable
+from kafka_s3.schemas.model import Schema
+from kafka_s3.settings.content import Converter, ConverterSettings, DecimalFormat
+from tests.engine.envelopes import DATA, Case, compact, envelope, random_case
+
+randoms = st.integers(0, 2**64).map(Random)
+DECIMAL = {"type": "bytes", "name": f"{DATA}Decimal", "parameters": {"scale": "2"}}
+
+
+def converter(fill: bool = True) -> EnvelopeJson:
+    return EnvelopeJson(ConverterSettings(Converter.JSON, schemas_enable=True, replace_null_with_default=fill))
+
+
+def struct(*fields: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "struct", "fields": list(fields), **more}
+
+
+def field(name: str, kind: str, **more: Any) -> dict[str, Any]:
+    return {"field": name, "type": kind, **more}
+
+
+def one(schema: Any, payload: str, fill: bool = True) -> Any:
+    """The plain value of an envelope, or why there is none."""
+    rows = converter(fill)([envelope(schema, payload)])
+    return rows.excluded.get(0, rows.values(None)[0])
+
+
+def avro(schema: Any) -> Any:
+    rows = converter()([envelope(schema, "{}" if schema["type"] == "struct" else "null")])
+    assert isinstance(rows.schemas, Schema), rows.excluded
+    return rows.schemas.avro
+
+
+@settings(max_examples=300)
+@given(randoms)
+def test_an_envelope_becomes_the_json_that_went_into_it(random: Random) -> None:
+    """Random schema, random value: its text, read and written again, is what JsonConverter would have written."""
+    case = random_case(random)
+    rows = converter()([case.envelope])
+    assert not rows.excluded, rows.excluded
+    assert isinstance(rows.schemas, Schema)
+    write = writer_for(rows.schemas, DecimalFormat.BASE64)
+    assert write(rows.values(rows.schemas))[0].decode() == case.written
+
+
+@settings(max_examples=300)
+@given(randoms)
+def test_the_avro_schema_is_one_and_the_value_is_of_it(random: Random) -> None:
+    """fastavro takes every schema that comes out, writes the value by it, and reads the same value back."""
+    case = random_case(random)
+    rows = converter()([case.envelope])
+    assert isinstance(rows.schemas, Schema)
+    parsed = fastavro.parse_schema(_without_logical_types(rows.schemas.avro))
+    value = rows.values(rows.schemas)[0]
+    data = io.BytesIO()
+    fastavro.schemaless_writer(data, parsed, value, strict=True)
+    data.seek(0)
+    assert fastavro.schemaless_reader(data, parsed, None) == value
+    assert _is_complete(rows.schemas.text)
+
+
+def _without_logical_types(avro: Any) -> Any:
+    """Plain values are what logical types stand on."""
+    if isinstance(avro, list):
+        return [_without_logical_types(each) for each in avro]
+    if not isinstance(avro, dict):
+        return avro
+    return {name: _without_logical_types(each) for name, each in avro.items() if name != "logicalType"}
+
+
+def _is_complete(text: str) -> bool:
+    """fastavro's own parse of the text as it is, defaults and logical types included."""
+    return fastavro.parse_schema(json.loads(text), _write_hint=False) is not None
+
+
+@settings(max_examples=300)
+@given(randoms, st.booleans())
+def test_the_fast_way_and_the_slow_way_agree(random: Random, fill: bool) -> None:
+    """What the fast decoder takes, of whatever damaged payload, the reader takes as the same value."""
+    case = random_case(random, plain_names=True)
+    schema = read_schema(parse(compact(case.schema).encode()))
+    fast, slow = decoder(schema, fill), reader(schema, fill)
+    for payload in [case.payload, *(_damaged(random, case.payload) for _ in range(10))]:
+        try:
+            made = None if fast is None else fast(payload.encode())
+        except (ValueError, KeyError):
+            continue
+        if made is not None:
+            assert repr(made) == repr(slow(parse(payload.encode())))
+
+
+def _damaged(random: Random, text: str) -> str:
+    if not text:
+        return text
+    at = random.randrange(len(text))
+    cut = text[at : at + random.randint(0, 3)]
+    return (
+        text[:at] + random.choice(["", "0", "null", "9" * 20, "-", ".5", '"', "[1]", cut * 2]) + text[at + len(cut) :]
+    )
+
+
+@settings(max_examples=200)
+@given(st.lists(randoms, min_size=1, max_size=5), randoms)
+def test_neighbours_do_not_change_a_record(cases: list[Random], random: Random) -> None:
+    """An envelope means the same alone and in a batch with others, damaged ones and other spellings among them."""
+    texts = [_spelled(each, random_case(each, 1)) for each in cases]
+    batch: list[bytes | None] = [text for text in texts for _ in range(2)]
+    batch += [_flipped(random, text) for text in texts] + [None]
+    random.shuffle(batch)
+    rows = converter()(batch)
+    schemas = rows.schemas if isinstance(rows.schemas, list) else [rows.schemas] * len(batch)
+    for index, value in enumerate(batch):
+        alone = converter()([value])
+        assert rows.excluded.get(index) == alone.excluded.get(0)
+        if index not in rows.excluded:
+            assert repr(rows.values(None)[index]) == repr(alone.values(None)[0])
+            assert schemas[index] == alone.schemas
+
+
+def _spelled(random: Random, case: Case) -> bytes:
+    schema, payload = compact(case.schema), case.payload
+    return random.choice(
+        [
+            f'{{"schema":{schema},"payload":{payload}}}',
+            f' {{"schema" : {schema} , "payload" : {payload} }} ',
+            f'{{"payload":{payload},"schema":{schema}}}',
+            f'{{"payload":1,"schema":{schema},"payload":{payload}}}',
+            f'{{"schema":{schema},"p\\u0061yload":{payload}}}',
+            f'{{"schema":{schema},"payload":{payload},"more":1}}',
+            f'{{"schema":null,"payload":{payload}}}',
+        ]
+    ).encode()
+
+
+def _flipped(random: Random, text: bytes) -> bytes:
+    at = random.randrange(len(text))
+    return text[:at] + random.choice([b"", b"\xff", b"\xed\xa0\x80", b"1", b"}", b",", b'"x']) + text[at + 1 :]
+
+
+@given(st.binary(max_size=60) | st.text(max_size=40).map(str.encode))
+def test_no_bytes_are_too_odd(value: bytes) -> None:
+    """Whatever arrives, it is refused with a reason, or is an envelope."""
+    rows = converter()(
+        [value, b'{"schema":' + value + b',"payload":1}', b'{"schema":{"type":"int8"},"payload":' + value]
+    )
+    assert isinstance(rows.excluded[0], Unwritable)
+    assert all(isinstance(each, Unwritable | Tombstone) for each in rows.excluded.values())
+
+
+@pytest.mark.parametrize("bracket", ["[", '{"a":', '{"type":"array","items":', '["', '{"fields":['])
+def test_nesting_has_a_limit(bracket: str) -> None:
+    """However deep schema, payload or the envelope itself are nested, the answer is a reason."""
+    deep = bracket * 100_000
+    for text in (deep, f'{{"schema":{deep},"payload":1}}', f'{{"schema":{{"type":"int8"}},"payload":{deep}}}'):
+        assert isinstance(converter()([text.encode()]).excluded[0], Unwritable)
+
+
+def test_schemas_are_nested_to_a_limit() -> None:
+    """64 levels of schema pass, 65 do not."""
+
+    def nested(levels: int) -> Any:
+        return {"type": "array", "items": nested(levels - 1)} if levels > 1 else {"type": "int32"}
+
+    depth = NESTING_MAX - 1
+    assert one(nested(NESTING_MAX), "[" * depth + "]" * depth) is not None
+    assert "nested too deeply" in one(nested(NESTING_MAX + 1), "[]").reason
+
+
+def test_schemas_that_never_repeat_are_forgotten() -> None:
+    """A topic of ever new schemas costs no more memory than the newest of them."""
+    convert = converter()
+    for number in range(SCHEMAS_MAX + 50):
+        convert([envelope({"type": "int32", "name": f"n{number}"}, "1")])
+    assert len(convert._known) == SCHEMAS_MAX
+    assert convert._bytes == sum(len(text) for text in convert._known)
+
+
+# Null, missing and default.
+
+
+@pytest.mark.parametrize("value", [None, envelope(None, "null"), envelope({"type": "int8", "optional": True}, "null")])
+def test_null_is_a_tombstone(value: bytes | None) -> None:
+    """No value at all, a null without a schema, and a null that its schema allows."""
+    assert converter()([value]).excluded[0] == Tombstone()
+
+
+def test_a_null_becomes_the_default_unless_it_is_to_stay() -> None:
+    """replace.null.with.default, for nulls and for fields that are missing, at the top and below."""
+    schema = struct(field("a", "int32", default=3), field("b", "string", optional=True, default="x"))
+    assert one(schema, "{}") == one(schema, '{"a":null,"b":null}') == {"a": 3, "b": "x"}
+    assert one(schema, '{"a":1}', fill=False) == {"a": 1, "b": None}
+    assert one(schema, "{}", fill=False) == Unwritable("a: null or missing, but required")
+    assert one({"type": "int8", "default": 5}, "null") == 5
+    assert one({"type": "array", "items": {"type": "int8", "default": 5}}, "[null]") == [5]
+
+
+@pytest.mark.parametrize(
+    ("schema", "payload", "reason"),
+    [
+        (struct(field("a", "int32")), "{}", "a: null or missing, but required"),
+        (struct(field("a", "int32")), '{"a":"x"}', 'a: "x" is no int32'),
+        (struct(field("a", "int32")), '{"a":5.7}', "a: 5.7 is no int32"),
+        (struct(field("a", "int8")), '{"a":128}', "a: 128 does not fit into int8 (-128 to 127)"),
+        ({"type": "int64"}, "1e400000000000000000000", "1e400000000000000000000 has an exponent that is too large"),
+        ({"type": "int64"}, "9" * 5000, f"{'9' * 60}... does not fit into int64 (-9223372036854775808 to 9223372036854775807)"),
+        ({"type": "double"}, "1e999", "1e999 does not fit into double"),
+        ({"type": "float"}, "1e300", "1e+300 does not fit into float"),
+        ({"type": "boolean"}, "1", "1 is no boolean"),
+        ({"type": "string"}, "{}", "an object is no string"),
+        ({"type": "string"}, r'"\ud800"', "not JSON that can be written: half a surrogate pair, or a number beyond all limits"),
+        ({"type": "bytes"}, '"AQ"', '"AQ" is no base64'),
+        (DECIMAL, '""', "a decimal without a byte"),
+        (DECIMAL, "1.255", "1.255 has more digits behind the point than its scale, 2"),
+        (DECIMAL, "1e1000000", "1e1000000 has more than 1000 digits"),
+        (DECIMAL, "1e63", "a decimal of more than 64 digits"),
+        ({"type": "int32", "name": f"{DATA}Time"}, "-1", f"-1 does not fit into {DATA}Time (0 to 86400000)"),
+        ({"type": "array", "items": {"type": "int8"}}, '{"a":1}', "an object is no array"),
+        ({"type": "map", "keys": {"type": "int8"}, "values": {"type": "int8"}}, "[[1]]", "an array is no pair of a key and a value"),
+        ({"type": "date"}, "1", "the envelope's schema cannot be used: there is no schema of type 'date'"),
+        (struct(field("a", "int8"), field("a", "int8")), "{}", "the envelope's schema cannot be used: a field of a struct has no name ('field'), or that of another field"),
+        (struct(field("a", "int8", default="x")), "{}", 'the envelope\'s schema cannot be used: a.default: "x" is no int8'),
+        ({"type": "int32"}, "", "not JSON: Expecting value: line 1 column 39 (char 38)"),
+    ],
+)  # fmt: skip
+def test_a_refusal_says_what_is_wrong_and_where(schema: Any, payload: str, reason: str) -> None:
+    """The field, its value, and what it should have been."""
+    assert one(schema, payload) == Unwritable(reason)
+
+
+@pytest.mark.parametrize(
+    "value", [b"1", b"[]", b"{}", b'{"schema":null}', b'{"schema":null,"payload":1,"x":1}', b"null"]
+)
+def test_json_that_is_no_envelope_says_so(value: bytes) -> None:
+    """Exactly the two fields; the reason names the property to change."""
+    assert "schemas.enable" in converter()([value]).excluded[0].reason  # type: ignore[union-attr]
+
+
+def test_numbers_that_keep_their_value_are_taken() -> None:
+    """5.0 is an integer, 5 is a double, a decimal may be a number, NaN has a name."""
+    assert one({"type": "int32"}, "5.0") == 5
+    assert one({"type": "int64"}, "1e3") == 1000
+    assert one({"type": "double"}, "5") == 5.0
+    assert repr(one({"type": "double"}, '"NaN"')) == "nan"
+    assert one({"type": "double"}, '"-Infinity"') == float("-inf")
+    assert one({"type": "float"}, "0.1") == 0.10000000149011612
+    assert one(DECIMAL, "1.5") == (150).to_bytes(2)
+    assert one(DECIMAL, '"AAE="') == b"\x01"
+
+
+def test_a_value_without_a_schema_is_json() -> None:
+    """schema null: the JSON's own types, and `None` among the schemas."""
+    rows = converter()([envelope(None, '{"b":[1,2.5,null,1e10],"a":"é"}'), envelope({"type": "int8"}, "1")])
+    assert rows.schemas == [None, Schema('"int"', None) if False else rows.schemas[1]]  # type: ignore[index]
+    assert writer_for(None, DecimalFormat.BASE64)(rows.values(None)[:1]) == [
+        '{"b":[1,2.5,null,1.0E10],"a":"é"}'.encode()
+    ]
+
+
+# Schemas as AvroData writes them.
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "int8", "optional": True}, ["null", {"type": "int", "connect.type": "int8"}]),
+        ({"type": "int64", "optional": True, "default": 1}, [{"type": "long", "connect.default": 1}, "null"]),
+        ({"type": "string", "optional": True, "doc": "d", "version": 2, "name": "n"}, ["null", {"type": "string", "connect.doc": "d", "connect.version": 2, "connect.name": "n"}]),
+        ({**DECIMAL, "optional": True}, ["null", {"type": "bytes", "connect.parameters": {"scale": "2"}, "connect.name": f"{DATA}Decimal", "scale": 2, "precision": 64, "logicalType": "decimal"}]),
+        ({"type": "int32", "name": f"{DATA}Date", "optional": True}, ["null", {"type": "int", "connect.name": f"{DATA}Date", "logicalType": "date"}]),
+        ({"type": "int32", "name": f"{DATA}Time", "optional": True}, ["null", {"type": "int", "connect.name": f"{DATA}Time", "logicalType": "time-millis"}]),
+        ({"type": "int64", "name": f"{DATA}Timestamp", "optional": True}, ["null", {"type": "long", "connect.name": f"{DATA}Timestamp", "logicalType": "timestamp-millis"}]),
+        ({"type": "map", "keys": {"type": "string"}, "values": {"type": "int32"}, "optional": True}, ["null", {"type": "map", "values": "int"}]),
+    ],
+)  # fmt: skip
+def test_the_avro_schema_is_avrodatas(schema: Any, expected: Any) -> None:
+    """Types, unions, defaults, logical types and Connect's own properties."""
+    rows = converter()([envelope(schema, "null")])
+    known = next(iter(rows_known(schema).values()))
+    assert known == expected
+    assert rows.excluded or isinstance(rows.schemas, Schema)
+
+
+def rows_known(schema: Any) -> dict[bytes, Any]:
+    convert = converter()
+    convert([envelope(schema, "null")])
+    return {text: known.schema.avro for text, known in convert._known.items() if known.schema}
+
+
+def test_a_struct_is_a_record() -> None:
+    """Its name and namespace, or ConnectDefault; fields with defaults; a name of its own for what Avro cannot call so."""
+    assert avro(struct(name="a.b.C", version=3)) == {
+        "type": "record",
+        "name": "C",
+        "namespace": "a.b",
+        "fields": [],
+        "connect.version": 3,
+        "connect.name": "a.b.C",
+    }
+    inner = struct(field("x-y", "int32", default=1), name="odd name", field="inner")
+    other = struct(field("z", "string", optional=True), field="other")
+    assert avro(struct({**inner, "default": {}}, {**other, "default": {}})) == {
+        "type": "record",
+        "name": "ConnectDefault",
+        "namespace": "io.confluent.connect.avro",
+        "fields": [
+            {
+                "name": "inner",
+                "type": {
+                    "type": "record",
+                    "name": "odd_name",
+                    "namespace": "",
+                    "fields": [
+                        {
+                            "name": "x_y",
+                            "type": {"type": "int", "connect.default": 1},
+                            "default": 1,
+                            "connect.name": "x-y",
+                        }
+                    ],
+                    "connect.default": {"x_y": 1},
+                    "connect.name": "odd name",
+                },
+                "default": {"x_y": 1},
+            },
+            {
+                "name": "other",
+                "type": {
+                    "type": "record",
+                    "name": "ConnectDefault_2",
+                    "namespace": "io.confluent.connect.avro",
+                    "fields": [{"name": "z", "type": ["null", "string"], "default": None}],
+                    "connect.default": {"z": None},
+                },
+                "default": {"z": None},
+            },
+        ],
+    }
+
+
+def test_a_struct_that_repeats_is_called_by_its_name() -> None:
+    """Change events have the same row twice: defined once."""
+    row = {**struct(field("id", "int64"), name="shop.Row"), "optional": True}
+    made = avro(struct({**row, "field": "before"}, {**row, "field": "after"}, name="shop.Envelope"))
+    assert made["fields"][0]["type"][1]["name"] == "Row"
+    assert made["fields"][1] == {"name": "after", "type": ["null", "shop.Row"], "default": None}
+
+
+def test_a_map_with_other_keys_is_an_array_of_entries() -> None:
+    """MapEntry, or the map's own name with connect.internal.type."""
+    pairs = {"type": "map", "keys": {"type": "int32"}, "values": {"type": "string"}}
+    rows = converter()([envelope(pairs, '[[7,"x"],[7,"y"],[8,"z"]]')])
+    assert rows.values(None) == [[{"key": 7, "value": "y"}, {"key": 8, "value": "z"}]]
+    assert isinstance(rows.schemas, Schema)
+    assert rows.schemas.avro["items"]["name"] == "MapEntry"  # type: ignore[call-overload,index]
+    named = rows_known({**pairs, "name": "a.M"}).popitem()[1]
+    assert (named["items"]["name"], named["items"]["connect.internal.type"]) == ("M", "MapEntry")
+
+
+def test_an_enum_stays_one() -> None:
+    """What AvroConverter made of an enum, and JsonConverter carried, is one again."""
+    enum = "io.confluent.connect.avro.Enum"
+    schema = {"type": "string", "parameters": {enum: "a.E", f"{enum}.A": "A", f"{enum}.B": "B"}}
+    assert one(schema, '"A"') == "A"
+    assert one(schema, '"C"') == Unwritable('"C" is none of the enum\'s symbols')
+    made = rows_known(schema).popitem()[1]
+    assert (made["type"], made["name"], made["symbols"]) == ("enum", "E", ["A", "B"])
+
+
+def test_a_schema_that_cannot_be_read_is_a_reason() -> None:
+    """read_schema raises nothing but Refused."""
+    for json_value in (None, 1, [], {}, {"type": 5}, {"type": "struct", "fields": [1]}, {"type": "map", "keys": None}):
+        with pytest.raises(Refused):
+            read_schema(json_value)
