@@ -214,6 +214,14 @@ class SchemaRegistry(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Registries:
+    """Where the schemas of values and of keys come from, where there are any."""
+
+    values: SchemaRegistry | None = None
+    keys: SchemaRegistry | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class KnownSchemas:
     """What a driver asked a registry, so that its tasks need not."""
 

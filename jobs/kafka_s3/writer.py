@@ -19,7 +19,7 @@ from kafka_s3.families import ClosedBy, Family, OpenUpload, WrittenObject
 from kafka_s3.naming import DataName
 from kafka_s3.partitioners.build import partitioner_for
 from kafka_s3.partitioners.paths import Paths
-from kafka_s3.ports import SchemaRegistry
+from kafka_s3.ports import Registries
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Excluded, Rows, Stage, Tombstone, Unwritable
@@ -89,14 +89,14 @@ class RangeWriter:
         at_ms: int,
         open_upload: OpenUpload,
         *,
-        registry: SchemaRegistry | None = None,
+        registries: Registries = Registries(),
         refuse: Refuse | None = None,
     ) -> None:
         self._settings = settings
         self._generation = generation
         self._open_upload = open_upload
         self._refuse = refuse
-        self._columns = Columns(settings, registry)
+        self._columns = Columns(settings, registries)
         self._sorting = Sorting(settings)
         self._paths = partitioner_for(settings, at_ms, self._sorting.longest_extension)
         self._open: dict[FamilyKey, Family] = {}

@@ -9,7 +9,7 @@ from typing import Any
 from kafka_s3.converters.build import Convert, converter_for
 from kafka_s3.converters.headers import HeaderColumn
 from kafka_s3.converters.kafka_fields import KafkaFields
-from kafka_s3.ports import SchemaRegistry
+from kafka_s3.ports import Registries
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Excluded, Rows, Stage, Tombstone, Unwritable
 from kafka_s3.schemas.model import Schema
@@ -22,9 +22,9 @@ _NO_KEY = Unwritable("the key is null, and store.kafka.keys=true wants one", Sta
 class Columns:
     """Converts batches; the first column is that of the values, the others stand in the order of the family."""
 
-    def __init__(self, settings: Settings, registry: SchemaRegistry | None) -> None:
+    def __init__(self, settings: Settings, registries: Registries) -> None:
         self._settings = settings.format
-        self._registry = registry
+        self._registries = registries
         self._converters: dict[tuple[str, bool], Convert] = {}  # by topic, and whether it is for keys
         self._headers = None
         if settings.format.headers is not None:
@@ -64,7 +64,8 @@ class Columns:
     def _converter(self, batch: RecordBatch, settings: ConverterSettings, file: FileSettings, *, key: bool) -> Convert:
         known = (batch.tp.topic, key)
         if known not in self._converters:
-            self._converters[known] = converter_for(settings, file, self._registry, batch.tp.topic, key=key)
+            registry = self._registries.keys if key else self._registries.values
+            self._converters[known] = converter_for(settings, file, registry, batch.tp.topic, key=key)
         return self._converters[known]
 
 

@@ -221,9 +221,9 @@ class WithFields:
 
     @cached_property
     def _encoded(self) -> Sequence[bytes]:
-        from kafka_s3.schemas.datums import codec_for
+        from kafka_s3.schemas.datums import codec
 
-        return codec_for(self.extra).encode(self._values)
+        return codec(self.extra).encode(self._values)
 
 
 def _is_record(schema: Schema) -> bool:

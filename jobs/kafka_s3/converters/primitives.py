@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kafka_s3.converters.structs import ValueRows
-from kafka_s3.converters.text import _java_string as java_string
+from kafka_s3.converters.text import java_string as java_string
 from kafka_s3.rows import Excluded, Tombstone, Unwritable
 from kafka_s3.schemas.model import Schema, schema_of
 from kafka_s3.settings.content import Converter

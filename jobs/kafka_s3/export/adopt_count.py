@@ -12,6 +12,7 @@ from typing import Final
 from kafka_s3.converters.build import converter_for
 from kafka_s3.errors import DataLoss, StoreRefused
 from kafka_s3.export.adopt_objects import Counted, Stored, Tail, Uncounted
+from kafka_s3.formats.json_lines import JsonLinesFormat
 from kafka_s3.formats.lines import LineFormat
 from kafka_s3.formats.objects import format_for
 from kafka_s3.ports import ObjectStore, RecordSource
@@ -31,6 +32,8 @@ def separator_of(extension: str, settings: FormatSettings) -> bytes | None:
     plain = extension.removesuffix(".gz")
     configured = format_for(settings.file)
     if plain == configured.extension.removesuffix(".gz"):
+        if isinstance(configured, JsonLinesFormat):
+            return b"\n"
         return (configured.separator or None) if isinstance(configured, LineFormat) else None
     if plain == ".json":
         return b"\n"

@@ -13,7 +13,7 @@ from typing import Final
 
 from kafka_s3.families import Body, Holds, WrittenObject
 from kafka_s3.naming import DataName, format_data_key
-from kafka_s3.ports import SchemaRegistry
+from kafka_s3.ports import Registries
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import ColumnBatch, Record, RecordBatch
 from kafka_s3.settings.model import Settings
@@ -43,7 +43,7 @@ def preview(
     keep: Keep | None = None,
     *,
     at_ms: int = 0,
-    registry: SchemaRegistry | None = None,
+    registries: Registries = Registries(),
 ) -> Preview:
     """Run records through the writer; `keep` is given every object's key and bytes as it closes.
 
@@ -51,7 +51,7 @@ def preview(
 
     The records of a topic-partition have ascending offsets; gaps are fine. Memory: what is open, encoded.
     """
-    desk = _Desk(settings, keep, at_ms, registry)
+    desk = _Desk(settings, keep, at_ms, registries)
     for tp, run in itertools.groupby(records, key=lambda given: given[0]):
         for batch in _batches(record for _, record in run):
             desk.write(ColumnBatch(tp, batch))
@@ -79,7 +79,7 @@ class _Desk:
     settings: Settings
     keep: Keep | None
     at_ms: int
-    registry: SchemaRegistry | None
+    registries: Registries
     writers: dict[TopicPartition, RangeWriter] = field(default_factory=dict)
     ended: set[TopicPartition] = field(default_factory=set)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
@@ -97,7 +97,7 @@ class _Desk:
         writer = self.writers.get(batch.tp)
         if writer is None:
             writer = self.writers[batch.tp] = RangeWriter(
-                self.settings, 0, self.at_ms, self._open, registry=self.registry, refuse=self._refuse
+                self.settings, 0, self.at_ms, self._open, registries=self.registries, refuse=self._refuse
             )
         if not writer.write(batch):
             self._end(batch.tp, writer)

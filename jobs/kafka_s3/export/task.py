@@ -11,7 +11,7 @@ from kafka_s3.errors import EXIT_DATA, ExporterError
 from kafka_s3.export.dead_letters import letter_file
 from kafka_s3.export.uploads import FamilyUpload
 from kafka_s3.families import WrittenObject
-from kafka_s3.ports import ObjectStore, PartitionOffsets, RecordSource, SchemaRegistry
+from kafka_s3.ports import ObjectStore, PartitionOffsets, RecordSource, Registries
 from kafka_s3.records import RecordBatch
 from kafka_s3.settings.model import Settings
 from kafka_s3.writer import RangeWriter, Written
@@ -71,14 +71,14 @@ def export_range(
     task: RangeTask,
     store: ObjectStore,
     source: RecordSource,
-    registry: SchemaRegistry | None = None,
+    registries: Registries = Registries(),
 ) -> RangeResult:
     """Write one range's objects. Never raises for what the world does: a failure is part of the result."""
     planned = task.planned
     open_upload = partial(FamilyUpload, store, settings.layout, tagging=settings.s3.tagging)
     letters = letter_file(settings, task.generation, store)
     try:
-        writer = RangeWriter(settings, task.generation, task.at_ms, open_upload, registry=registry, refuse=letters)
+        writer = RangeWriter(settings, task.generation, task.at_ms, open_upload, registries=registries, refuse=letters)
     except ExporterError as error:  # a class of the user's own that is not on this machine
         return RangeResult(planned, None, Failure(f"{planned.offsets}: {error}", error.exit_status))
     try:
