@@ -17,6 +17,7 @@ from pyspark import SparkContext
 from kafka_s3.commit_log import Interval
 from kafka_s3.errors import EXIT_CONFIGURATION, ExporterError, SparkFailed
 from kafka_s3.export.run import run
+from kafka_s3.export.schemas import Known
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
 from kafka_s3.fingerprint import fingerprint
 from kafka_s3.handover import Handover
@@ -24,7 +25,7 @@ from kafka_s3.lifetime import die_with_parent
 from kafka_s3.planning import RunRequest
 from kafka_s3.settings import Lookups, load, read_text
 from kafka_s3.settings.model import Settings
-from kafka_s3.wiring import export_ranges, make_exporter
+from kafka_s3.wiring import ask_registries, export_ranges, make_exporter
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,10 +53,11 @@ class SparkExecute:
         self._settings = settings
 
     def __call__(self, tasks: Sequence[RangeTask]) -> list[RangeResult]:
-        groups = balance(tasks, self._settings.limits.tasks_max)
+        known = ask_registries(self._settings, tasks)
+        groups = [(group, known) for group in balance(tasks, self._settings.limits.tasks_max)]
         settings, driver = self._settings, fingerprint()
         # The closure holds the settings, secrets included; the groups, which Spark writes to a file, hold none.
-        results = self._context.parallelize(groups, len(groups)).map(lambda group: work(settings, driver, group))
+        results = self._context.parallelize(groups, len(groups)).map(lambda group: work(settings, driver, *group))
         try:
             return [result for group in results.collect() for result in group]
         except Py4JError as error:
@@ -76,13 +78,13 @@ def _spark_failed(said: str) -> SparkFailed:
     return SparkFailed(f"Spark gave up: {reason}.", next="The plan stays open: the next try finishes it.")
 
 
-def work(settings: Settings, driver: str, tasks: Sequence[RangeTask]) -> list[RangeResult]:
+def work(settings: Settings, driver: str, tasks: Sequence[RangeTask], known: Known) -> list[RangeResult]:
     """One Spark task: the ranges of one group, one after the other."""
     worker = fingerprint()
     if worker != driver:
         reason = f"the worker has engine {worker}, the driver {driver}: install the same kafka-s3 on both"
         return [RangeResult(task.planned, None, Failure(reason, EXIT_CONFIGURATION)) for task in tasks]
-    return export_ranges(settings, tasks)
+    return export_ranges(settings, tasks, known)
 
 
 def balance(tasks: Sequence[RangeTask], groups_max: int) -> list[list[RangeTask]]:

@@ -8,7 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from kafka_s3.export.run import Execute, Exporter
+from kafka_s3.export.schemas import NOTHING_KNOWN, Known, known_schemas
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.ports import KnownSchemas, Registries, SchemaRegistry
+from kafka_s3.settings.content import ConverterSettings
 from kafka_s3.settings.model import Settings
 
 #: More objects than two batches have messages, which are freed as batches are: Python's own threshold (700) would look
@@ -24,21 +27,50 @@ def make_exporter(settings: Settings) -> Exporter:
     return Exporter(settings, S3Store(settings.s3), KafkaBroker(settings))
 
 
-def export_ranges(settings: Settings, tasks: Sequence[RangeTask]) -> list[RangeResult]:
+def make_registries(settings: Settings, known: Known = NOTHING_KNOWN) -> Registries:
+    """The schema registries of a connector's converters; what is known already is not asked for."""
+
+    def make(converter: ConverterSettings, schemas: KnownSchemas) -> SchemaRegistry | None:
+        if converter.registry is None:
+            return None
+        from kafka_s3.registry import ConfluentRegistry
+
+        return ConfluentRegistry(converter.registry, schemas)
+
+    value, key = settings.format.value, settings.format.key
+    values, keys = make(value, known.values), make(key, known.keys)
+    return Registries(values, values if value.registry == key.registry else keys)
+
+
+def ask_registries(settings: Settings, tasks: Sequence[RangeTask]) -> Known:
+    """What the tasks' topics have in the registries, asked for once and not by every task."""
+    topics = sorted({task.planned.topic for task in tasks})
+    registries = make_registries(settings)
+    values, keys = registries.values, registries.keys
+    return Known(
+        known_schemas(values, settings, topics, key=False) if values is not None else KnownSchemas(),
+        known_schemas(keys, settings, topics, key=True) if keys is not None else KnownSchemas(),
+    )
+
+
+def export_ranges(settings: Settings, tasks: Sequence[RangeTask], known: Known = NOTHING_KNOWN) -> list[RangeResult]:
     """Some ranges, one after the other, over the real bucket and broker: the work of one Spark task."""
     from kafka_s3.kafka import KafkaSource
     from kafka_s3.s3 import S3Store
 
     gc.set_threshold(GC_THRESHOLD)
     store, source = S3Store(settings.s3), KafkaSource(settings.kafka)
-    return [export_range(settings, task, store, source) for task in tasks]
+    registries = make_registries(settings, known)
+    return [export_range(settings, task, store, source, registries) for task in tasks]
 
 
 def in_threads(settings: Settings) -> Execute:
     """Executes ranges in this process, `tasks.max` at once: a run without Spark."""
 
     def execute(tasks: Sequence[RangeTask]) -> list[RangeResult]:
+        known = ask_registries(settings, tasks)
         with ThreadPoolExecutor(min(settings.limits.tasks_max, len(tasks))) as pool:
-            return [result for done in pool.map(lambda task: export_ranges(settings, [task]), tasks) for result in done]
+            made = pool.map(lambda task: export_ranges(settings, [task], known), tasks)
+            return [result for done in made for result in done]
 
     return execute

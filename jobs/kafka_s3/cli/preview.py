@@ -13,7 +13,10 @@ from kafka_s3.cli.common import Time, configured, count, load_configuration, now
 from kafka_s3.cli.record_lines import RecordLineError, parse_records
 from kafka_s3.errors import ConfigurationError, ExporterError
 from kafka_s3.export.preview import GivenRecord, Preview, preview
+from kafka_s3.memory.registry import folder_registry
+from kafka_s3.ports import Registries
 from kafka_s3.settings import Settings
+from kafka_s3.settings.content import Converter
 from kafka_s3.writer import Rejected
 
 
@@ -29,7 +32,7 @@ from kafka_s3.writer import Rejected
 @click.option(
     "--schemas",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder of <id>.avsc, the registry's schemas. No converter that is supported yet needs it.",
+    help="Folder of <id>.avsc: the registry's schemas, ascending ids being their subject's versions.",
 )
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Write the objects under this folder.")
 def command(
@@ -37,7 +40,7 @@ def command(
     worker: Path | None,
     records: Path,
     at: int | None,
-    schemas: Path | None,  # noqa: ARG001  # the same
+    schemas: Path | None,
     out: Path | None,
 ) -> None:
     """Print the objects that CONFIG makes of some records, without Kafka, S3 or Spark.
@@ -54,7 +57,8 @@ def command(
       headers    list of [name, value], value as above
 
     Prints one JSON line an object in the order of closing (key, records, first_offset, last_offset, bytes,
-    closed_by), then one a refused record. Exits with 1 if a record was refused and errors.tolerance is none: its
+    closed_by; companions: the
+    keys beside it), then one a refused record. Exits with 1 if a record was refused and errors.tolerance is none: its
     partition ends in front of it, other partitions go on.
     """
     settings = load_configuration(config, worker, offline=True).settings
@@ -62,7 +66,8 @@ def command(
     if not given:
         click.echo(f"{records} holds no record.", err=True)
     keep = _Folder(out).write if out is not None else None
-    result = preview(settings, given, keep, at_ms=now_ms() if at is None else at)
+    registries = _registries(settings, schemas)
+    result = preview(settings, given, keep, at_ms=now_ms() if at is None else at, registries=registries)
     _print(result)
     if result.stopped:
         first, more = result.stopped[0], len(result.stopped) - 1
@@ -72,6 +77,17 @@ def command(
             f"A bad record at {said}; its partition ends in front of it (errors.tolerance=none).{others}", err=True
         )
         raise click.exceptions.Exit(1)
+
+
+def _registries(settings: Settings, schemas: Path | None) -> Registries:
+    """Where schemas come from: the folder. A registry is never asked: a preview needs no network."""
+    wanted = Converter.AVRO in (settings.format.value.converter, settings.format.key.converter)
+    if schemas is None:
+        if wanted:
+            raise click.UsageError("AvroConverter reads schemas: give them as --schemas DIR with <id>.avsc.")
+        return Registries()
+    registry = folder_registry(schemas)
+    return Registries(registry, registry)
 
 
 def _read(settings: Settings, records: Path) -> list[GivenRecord]:
@@ -99,6 +115,8 @@ def _print(result: Preview) -> None:
             "bytes": made.size,
             "closed_by": made.closed_by.value,
         }
+        if made.beside:
+            line["companions"] = [each.key for each in made.beside]
         click.echo(json.dumps(line, ensure_ascii=False))
     for refused in result.rejected:
         click.echo(json.dumps({"rejected": _refused(refused)}, ensure_ascii=False))

@@ -11,6 +11,7 @@ from kafka_s3.cli.common import as_json, configured, count, load_configuration, 
 from kafka_s3.export.log import Log
 from kafka_s3.export.verify import Kafka, Progress, Verified, verify
 from kafka_s3.naming import LogLayout
+from kafka_s3.wiring import make_registries
 from kafka_s3.settings import Settings
 
 _ORPHANS_SHOWN = 20
@@ -46,7 +47,7 @@ def command(config: Path, worker: Path | None, against_kafka: bool, since: int, 
 def _kafka(settings: Settings) -> Kafka:
     from kafka_s3.kafka import KafkaBroker, KafkaSource
 
-    return Kafka(KafkaBroker(settings), KafkaSource(settings.kafka))
+    return Kafka(KafkaBroker(settings), KafkaSource(settings.kafka), make_registries(settings))
 
 
 def _shown(at: Progress) -> tuple[int | None, int, str]:

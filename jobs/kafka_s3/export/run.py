@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from kafka_s3 import __version__
 from kafka_s3.commit_log import BYTES_VERSION, Entry, FailedRange, Kind, Plan, PlannedRange, RangeEntry, moved
-from kafka_s3.errors import EXIT_DATA, EXIT_DONE, EXIT_TEMPORARY, Fenced
+from kafka_s3.errors import EXIT_DATA, EXIT_DONE, EXIT_TEMPORARY, Fenced, RegistryRefused, RegistryUnavailable
 from kafka_s3.export import first_use
 from kafka_s3.export.log import Committed, Log, Lost, Planned
 from kafka_s3.export.planner import World, next_plan, observe, pinned_ends
@@ -224,7 +224,7 @@ def _export(exporter: Exporter, planned: Planned, world: World, execute: Execute
         for each in plan.ranges
         if each.tp not in barred and each.tp in world.offsets
     ]
-    results = {result.planned: result for result in execute(tasks)} if tasks else {}
+    results = {result.planned: result for result in _executed(execute, tasks)} if tasks else {}
     views = exporter.broker.topics()
     changed = {
         name for name, state in plan.topics.items() if name not in views or views[name].topic_id != state.topic_id
@@ -234,6 +234,15 @@ def _export(exporter: Exporter, planned: Planned, world: World, execute: Execute
             reason = barred.get(each.tp, f"topic {each.topic} was deleted or created again while it was read.")
             results[each] = RangeResult(each, None, Failure(f"{each.tp}: {reason}", EXIT_DATA))
     return contiguous(plan, [results[each] for each in plan.ranges])
+
+
+def _executed(execute: Execute, tasks: Sequence[RangeTask]) -> Sequence[RangeResult]:
+    """What became of the tasks; a schema registry that fails before they start fails all of them, and loses nothing."""
+    try:
+        return execute(tasks)
+    except (RegistryUnavailable, RegistryRefused) as error:
+        failure = Failure(str(error), error.exit_status)
+        return [RangeResult(task.planned, None, failure) for task in tasks]
 
 
 def contiguous(plan: Plan, results: Sequence[RangeResult]) -> Exported:

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Final
 
 from kafka_s3.ports import KnownSchemas, RegisteredSchema, SchemaRegistry
 from kafka_s3.settings.content import Converter, SubjectNames
 from kafka_s3.settings.model import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a driver hands to its tasks, of the registries of values and of keys."""
+
+    values: KnownSchemas = field(default_factory=KnownSchemas)
+    keys: KnownSchemas = field(default_factory=KnownSchemas)
+
+
+NOTHING_KNOWN: Final = Known()
 
 #: What goes to every task, in characters of schemas; tasks ask for the rest. With values and keys it stays well below
 #: the 1 MiB up to which Spark keeps a task in memory.

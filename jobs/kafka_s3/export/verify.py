@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import msgspec
+
 from kafka_s3.commit_log import Entry, Kind, ObjectEntry, Plan, RangeEntry
 from kafka_s3.errors import ConfigurationError, TemporaryError
 from kafka_s3.export.findings import Finding, Findings
@@ -18,7 +20,7 @@ from kafka_s3.export.log import Log
 from kafka_s3.export.verify_log import STRANGE, CheckedEntry, walk
 from kafka_s3.export.verify_objects import Comparison, NotCheckable, ReadObject, read_object
 from kafka_s3.naming import DataName, KeyLayout, parse_data_key
-from kafka_s3.ports import Broker, ObjectStore, RecordSource, TopicView
+from kafka_s3.ports import Broker, Registries, ObjectStore, RecordSource, TopicView
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.settings import from_mapping
 from kafka_s3.settings.model import Settings
@@ -32,6 +34,7 @@ class Kafka:
 
     broker: Broker
     source: RecordSource
+    registries: Registries = Registries()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,9 @@ class _Check:
         elif checked.plan is not None and entry.ranges:
             self._note(f"entry {entry.seq}: its configuration is not known to this engine: records were not counted")
         made = [each for done in entry.ranges for each in done.objects]
+        self.records += sum(each.records for each in made)
         contents = self._read_objects(entry, made, made_under)
+        self._read_objects(entry, list(_beside(entry)), None)
         if self.kafka is not None and entry.ranges:
             self._compare(self.kafka, entry, made_under, contents)
 
@@ -143,7 +148,6 @@ class _Check:
                 self.findings.add(where, expected="each key once in the log", found="it twice", next=STRANGE)
             self.listed.add(each.key)
             self.objects += 1
-            self.records += each.records
             self.bytes += each.size
             if read.finding is not None:
                 self.findings.put(read.finding)
@@ -167,7 +171,9 @@ class _Check:
         def compare(done: RangeEntry) -> list[Finding] | NotCheckable:
             generation = entry.topics[done.topic].generation
             try:
-                return Comparison(kafka.source, made_under, generation, entry.interval, contents).compare(done)
+                return Comparison(
+                    kafka.source, made_under, generation, entry.interval, contents, kafka.registries
+                ).compare(done)
             except TemporaryError as error:
                 where = str(OffsetRange(done.tp, done.start, done.next_offset))
                 return [Finding(where, "an answer of Kafka", str(error), "Run verify again when Kafka answers.")]
@@ -220,6 +226,16 @@ class _Check:
         if self.head is None or position is None:
             return False
         return name.generation == self.head.topics[topic].generation and name.start_offset < position
+
+
+def _beside(entry: Entry) -> Iterable[ObjectEntry]:
+    """What an entry lists beside its objects: their companions, and dead letters. Size and hash say all about them."""
+    for done in entry.ranges:
+        if done.dead_letters is not None:
+            yield done.dead_letters
+        for made in done.objects:
+            for each in made.companions:
+                yield msgspec.structs.replace(made, key=each.key, size=each.size, sha256=each.sha256)
 
 
 def _read_all(store: ObjectStore, made: Sequence[ObjectEntry], made_under: Settings | None) -> list[ReadObject]:

@@ -15,7 +15,7 @@ from kafka_s3.export.findings import Finding
 from kafka_s3.families import Body, Holds, WrittenObject
 from kafka_s3.naming import DataName, KeyLayout, format_data_key, parse_data_key
 from kafka_s3.planning import interval_of
-from kafka_s3.ports import ObjectStore, RecordSource
+from kafka_s3.ports import ObjectStore, RecordSource, Registries
 from kafka_s3.ranges import OffsetRange
 from kafka_s3.settings.content import Compression, Format, Gzip
 from kafka_s3.settings.model import Settings
@@ -148,6 +148,7 @@ class Comparison:
     generation: int
     entry_interval: Interval | None
     contents: Mapping[str, str] = field(default_factory=dict)  # of the objects in the store, uncompressed, by key
+    registries: Registries = Registries()
 
     def compare(self, done: RangeEntry) -> list[Finding] | NotCheckable:
         """What Kafka and the log disagree on. Raises `KafkaUnavailable`."""
@@ -159,7 +160,9 @@ class Comparison:
             return _HashingUpload(self.settings.layout, names, content, written_contents)
 
         at_ms = interval_of(done.interval, self.entry_interval).start_ms
-        writer = RangeWriter(self.settings, self.generation, at_ms, open_upload)
+        writer = RangeWriter(
+            self.settings, self.generation, at_ms, open_upload, registries=self.registries
+        )
         seen = 0
         try:
             with contextlib.closing(self.source.open(offsets)) as reader:
