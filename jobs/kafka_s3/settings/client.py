@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from kafka_s3.errors import Problem
@@ -59,6 +59,18 @@ def translate(layers: Sequence[ClientLayer]) -> Client:
     for name, value in (("isolation.level", client.isolation_level), ("auto.offset.reset", client.start)):
         if name not in taken and name not in client.unresolved:
             client.rows.append(ResolvedProperty(OVERRIDE + name, value, Source.DEFAULT.value, "Kafka client"))
+    return client
+
+
+def translate_stores(layer: ClientLayer) -> Client:
+    """The TLS properties of something else than Kafka that is configured by the same names; others are refused."""
+    client = Client()
+    translation = _Layer(client, layer, dict(layer.given), set())
+    for name in sorted(layer.given):
+        translation.add(name)
+    client.rows = [
+        replace(row, meaning=row.meaning.replace("Kafka client", "TLS of the registry")) for row in client.rows
+    ]
     return client
 
 
