@@ -63,14 +63,16 @@ def translate(layers: Sequence[ClientLayer]) -> Client:
 
 
 def translate_stores(layer: ClientLayer) -> Client:
-    """The TLS properties of something else than Kafka that is configured by the same names; others are refused."""
+    """Key and trust stores of another server than Kafka, which is configured by the same names."""
     client = Client()
     translation = _Layer(client, layer, dict(layer.given), set())
     for name in sorted(layer.given):
-        translation.add(name)
-    client.rows = [
-        replace(row, meaning=row.meaning.replace("Kafka client", "TLS of the registry")) for row in client.rows
-    ]
+        if isinstance(JAVA.get(name), Renamed | Special | Needless):
+            translation.add(name)
+        else:
+            message = f"is not known here: OpenSSL's defaults hold.{near_match(name, JAVA)}"
+            client.problems.append(Problem(layer.given[name][0], None, message))
+    client.rows = [replace(row, meaning=row.meaning.replace("Kafka client", "Registry client")) for row in client.rows]
     return client
 
 

@@ -88,8 +88,9 @@ def _json_rows(side: str) -> tuple[Property, ...]:
             f"{prefix}schemas.enable",
             Kind.BOOLEAN,
             True,
-            f"Whether JsonConverter expects an envelope with a schema around every {side}"
-            f"{'; false where value.converter is unset' if side == 'value' else ''}.",
+            "Whether JsonConverter expects an envelope with a schema; false if value.converter is unset."
+            if side == "value"
+            else "Whether JsonConverter expects an envelope with a schema.",
             shapes=True,
             only=only,
             lenient=True,
