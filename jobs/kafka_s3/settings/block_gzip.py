@@ -76,6 +76,11 @@ def translated(given: Mapping[str, Given]) -> Mapping[str, Given]:
     return whole
 
 
+def written(given: Mapping[str, Given]) -> dict[str, str]:
+    """Today's names of what was given under its own ones."""
+    return {ours: theirs for theirs, ours in TODAY.items() if theirs in given} if is_meant(given) else {}
+
+
 def clashes(given: Mapping[str, Given]) -> list[str]:
     """Its names whose value differs from the one under today's name: nobody knows which is meant."""
     if not is_meant(given):

@@ -91,7 +91,8 @@ class Checked:
         self.values[name] = self.recognised[name] = value
 
     def complain(self, name: str, message: str) -> None:
-        """Add a problem, with the value as it may be shown."""
+        """Add a problem under the name that was written, with the value as it may be shown."""
+        name = block_gzip.written(self.given).get(name, name)
         given = self.given.get(name)
         shown = None if given is None else HIDDEN if self.is_secret(name) else show(name, given.text)
         self.problems.append(Problem(name, shown, message))

@@ -126,77 +126,68 @@ def _json_rows(side: str) -> tuple[Property, ...]:
     )
 
 
+def _avro(side: str) -> Only:
+    return Only(f"{side}.converter", (AVRO,), "only AvroConverter reads it", own=False)
+
+
 def _avro_rows(side: str) -> tuple[Property, ...]:
-    prefix = f"{side}.converter."
-    only = Only(f"{side}.converter", (AVRO,), "only AvroConverter reads it", own=False)
-    basic = Only(
-        f"{prefix}basic.auth.credentials.source",
-        (USER_INFO,),
-        "only basic.auth.credentials.source=USER_INFO reads it",
-    )
-    bearer = Only(
-        f"{prefix}bearer.auth.credentials.source",
-        (STATIC_TOKEN,),
-        "only bearer.auth.credentials.source=STATIC_TOKEN reads it",
-    )
-
-    def row(
-        name: str, kind: Kind, default: str | tuple[str, ...] | None, doc: str, under: Only = only, **more: object
-    ) -> Property:
-        return Property(f"{prefix}{name}", kind, default, doc, only=under, lenient=True, **more)  # type: ignore[arg-type]
-
+    prefix, only = f"{side}.converter.", _avro(side)
     return (
-        row("schema.registry.url", Kind.LIST, (), "Where the schema registry is; required.", check=checks.registry_url),
-        row(
-            f"{side}.subject.name.strategy",
+        Property(
+            f"{prefix}schema.registry.url",
+            Kind.LIST,
+            (),
+            "Where the schema registry is; required.",
+            check=checks.registry_url,
+            only=only,
+            lenient=True,
+        ),
+        Property(
+            f"{prefix}{side}.subject.name.strategy",
             Kind.CLASS,
             SubjectNames.TOPIC.value,
             "Which of the registry's subjects says the version of a schema.",
             choices=tuple(Choice(names.value) for names in SubjectNames),
             shapes=True,
+            only=only,
+            lenient=True,
         ),
-        row(
-            "basic.auth.credentials.source",
-            Kind.STRING,
-            URL,
-            "Where user and password of the registry are: USER_INFO or the URL.",
-            choices=(
-                Choice(URL),
-                Choice(USER_INFO),
-                Choice(
-                    "SASL_INHERIT",
-                    refused="Kafka's login is not handed to the registry: set USER_INFO and"
-                    f" {prefix}basic.auth.user.info",
-                ),
-            ),
-        ),
-        row("basic.auth.user.info", Kind.PASSWORD, None, "user:password.", basic, check=checks.user_info),
-        row(
-            "schema.registry.basic.auth.user.info",
-            Kind.PASSWORD,
-            None,
-            "The older name of basic.auth.user.info.",
-            basic,
-            check=checks.user_info,
-        ),
-        row(
-            "bearer.auth.credentials.source",
-            Kind.STRING,
-            "",
-            "STATIC_TOKEN: a token of the registry instead of user and password.",
-            choices=(
-                Choice(""),
-                Choice(STATIC_TOKEN),
-                *(
-                    Choice(source, refused=f"{source} {_TOKENS}")
-                    for source in ("OAUTHBEARER", "SASL_OAUTHBEARER_INHERIT", "CUSTOM")
-                ),
-            ),
-        ),
-        row("bearer.auth.token", Kind.PASSWORD, None, "The token.", bearer),
-        row("bearer.auth.logical.cluster", Kind.STRING, "", "The registry's cluster that the token is for.", bearer),
-        row("bearer.auth.identity.pool.id", Kind.STRING, "", "The pool of identities of the token.", bearer),
+        *_login_rows(prefix, only),
         *_needless_rows(prefix),
+    )
+
+
+def _login_rows(prefix: str, only: Only) -> tuple[Property, ...]:
+    """User and password, or a token: secrets but for where they are."""
+    basic, bearer = f"{prefix}basic.auth.credentials.source", f"{prefix}bearer.auth.credentials.source"
+    with_user = Only(basic, (USER_INFO,), "only basic.auth.credentials.source=USER_INFO reads it")
+    with_token = Only(bearer, (STATIC_TOKEN,), "only bearer.auth.credentials.source=STATIC_TOKEN reads it")
+    inherited = f"Kafka's login is not handed to the registry: set {USER_INFO} and {prefix}basic.auth.user.info"
+    sources = (Choice(URL), Choice(USER_INFO), Choice("SASL_INHERIT", refused=inherited))
+    tokens = ("OAUTHBEARER", "SASL_OAUTHBEARER_INHERIT", "CUSTOM")
+    token_sources = (
+        Choice(""),
+        Choice(STATIC_TOKEN),
+        *(Choice(source, refused=f"{source} {_TOKENS}") for source in tokens),
+    )
+
+    def user_info(name: str, doc: str) -> Property:
+        check = checks.user_info
+        return Property(f"{prefix}{name}", Kind.PASSWORD, None, doc, check=check, only=with_user, lenient=True)
+
+    def token(name: str, kind: Kind, default: str | None, doc: str) -> Property:
+        return Property(f"{prefix}bearer.auth.{name}", kind, default, doc, only=with_token, lenient=True)
+
+    where = "Where user and password of the registry are: USER_INFO or the URL."
+    instead = "STATIC_TOKEN: a token of the registry instead of user and password."
+    return (
+        Property(basic, Kind.STRING, URL, where, choices=sources, only=only, lenient=True),
+        user_info("basic.auth.user.info", "user:password."),
+        user_info("schema.registry.basic.auth.user.info", "The older name of basic.auth.user.info."),
+        Property(bearer, Kind.STRING, "", instead, choices=token_sources, only=only, lenient=True),
+        token("token", Kind.PASSWORD, None, "The token."),
+        token("logical.cluster", Kind.STRING, "", "The registry's cluster that the token is for."),
+        token("identity.pool.id", Kind.STRING, "", "The pool of identities of the token."),
     )
 
 

@@ -19,16 +19,14 @@ def read_value_schema(checked: Checked, folder: Path) -> None:
 
     Looked at here: that it is JSON, and a record. That it is a schema is found by who reads values by it.
     """
-    for name in (SCHEMA_FILE, SCHEMA):
-        if not (checked.is_set(name) and checked.sure(name) and checked.reads(name)):
-            continue
-        try:
-            text = checked.text(name)
-            if name == SCHEMA_FILE:
-                text = read_limited(folder / text.strip())
-            checked.settle(SCHEMA, _compact(text))
-        except ConfigurationError as error:
-            checked.complain(name, error.what)
+    name = SCHEMA if checked.is_set(SCHEMA) else SCHEMA_FILE
+    if not (checked.is_set(name) and checked.sure(name) and checked.reads(name)):
+        return
+    try:
+        text = checked.text(name)
+        checked.settle(SCHEMA, _compact(text if name == SCHEMA else read_limited(folder / text)))
+    except ConfigurationError as error:
+        checked.complain(name, error.what)
 
 
 def _compact(text: str) -> str:
