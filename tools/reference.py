@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, assert_never
 
-from kafka_s3.settings import connect, credential_names, exporter, s3_sink
-from kafka_s3.settings.properties import Family, Honoured, Needless, NotYet, Property, Refused, Required, Status, render
+from kafka_s3.settings import block_gzip, connect, converter_names, credential_names, exporter, s3_sink
+from kafka_s3.settings.properties import Family, Honoured, Needless, Property, Refused, Required, Status, render
 
 README: Final = Path(__file__).resolve().parents[1] / "README.md"
 BEGIN: Final = "<!-- properties: python -m tools.reference -->\n"
 END: Final = "<!-- end of properties -->\n"
 TABLES: Final = {
     "The sink's": (*s3_sink.PROPERTIES, *s3_sink.BELIEVED, *credential_names.PROPERTIES),
-    "Connect's": connect.PROPERTIES,
+    "Connect's": (*connect.PROPERTIES, *converter_names.PROPERTIES),
+    "The older Block-GZIP connector's": block_gzip.PROPERTIES,
     "Our own": exporter.PROPERTIES,
 }
+_OPTIONS: Final = frozenset(prop.name for prop in converter_names.PROPERTIES)
 
 
 def reference() -> str:
     """The tables in Markdown, one for each origin of properties."""
     parts = []
     for title, properties in TABLES.items():
-        rows = [f"| `{prop.name}` | {_default(prop)} | {_meaning(prop)} |\n" for prop in properties]
+        shown = [prop for prop in properties if not _is_twin(prop)]
+        groups = [list(group) for _, group in itertools.groupby(shown, key=_sameness)]
+        rows = [f"| {_names(group)} | {_default(group[0])} | {_meaning(group[0])} |\n" for group in groups]
         if title == "Connect's":
-            rows += [f"| `{family.prefix}*` | | {_said(family.status)} |\n" for family in _families()]
+            rows += [f"| `{family.prefix}*` | | {_said(family.status) or family.doc} |\n" for family in _families()]
         parts.append(f"**{title}**\n\n| property | default | here |\n|---|---|---|\n{''.join(rows)}")
     return "\n".join(parts)
 
@@ -41,8 +47,29 @@ def replaced(text: str) -> str:
 
 def _families() -> list[Family]:
     """Without the one that a class of the user's own reads: it has a sentence in README."""
-    honoured = (each for each in connect.FAMILIES if not isinstance(each.status, Honoured))
-    return sorted(honoured, key=lambda family: family.prefix)
+    families = (*connect.FAMILIES, *converter_names.FAMILIES)
+    said = (each for each in families if not isinstance(each.status, Honoured) or each.doc)
+    return sorted(said, key=lambda family: family.prefix)
+
+
+def _twin(name: str) -> str:
+    """What the option of a converter of values is called for one of keys."""
+    return name.replace("value.converter.", "key.converter.", 1)
+
+
+def _is_twin(prop: Property) -> bool:
+    return prop.name in {_twin(name) for name in _OPTIONS if name.startswith("value.converter.")}
+
+
+def _sameness(prop: Property) -> object:
+    """What rows in a row have in common that are one row here: needless options of a converter, and why."""
+    return (prop.status, prop.default) if prop.name in _OPTIONS and isinstance(prop.status, Needless) else prop.name
+
+
+def _names(group: Sequence[Property]) -> str:
+    """Every name that a row is about, those of keys' converters among them."""
+    names = [name for prop in group for name in (prop.name, _twin(prop.name)) if name == prop.name or name in _OPTIONS]
+    return ", ".join(f"`{name}`" for name in dict.fromkeys(names))
 
 
 def _default(prop: Property) -> str:
@@ -56,16 +83,17 @@ def _meaning(prop: Property) -> str:
     said = _said(prop.status)
     if said:
         return said
-    names = [choice.short if prop.kind.value == "CLASS" else choice.name for choice in prop.choices]
-    later = [choice.short for choice in prop.choices if choice.not_yet]
-    allowed = ", ".join(f"`{name}`" for name in names if name and name not in later)
+    known = [choice for choice in prop.choices if not choice.refused]
+    names = [choice.short if prop.kind.value == "CLASS" else choice.name for choice in known]
+    if len(set(names)) < len(names):
+        names = [choice.name for choice in known]
+    allowed = ", ".join(f"`{name}`" for name in names if name)
     meaning = prop.doc
     if len(names) > 1:
         meaning += f" One of {allowed}{', or your own class as `module:Class`' if prop.own else ''}."
-    if later:
-        meaning += f" Not supported yet: {', '.join(later)}."
     if prop.only is not None:
-        meaning += f" Needless elsewhere: {prop.only.reason}."
+        elsewhere = "Refused" if prop.name in block_gzip.TODAY else "Needless"
+        meaning += f" {elsewhere} elsewhere: {prop.only.reason}."
     return meaning.replace("|", "\\|")
 
 
@@ -75,8 +103,6 @@ def _said(status: Status) -> str:
             return ""
         case Needless(reason):
             return f"accepted, has no effect: {reason}"
-        case NotYet(why):
-            return f"not supported yet: {why}"
         case Refused(reason, way_out):
             return f"refused: {reason}; {way_out}"
         case _ as never:

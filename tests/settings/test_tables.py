@@ -2,8 +2,17 @@
 
 import pytest
 
-from kafka_s3.settings import catalogue, checks, connect, credential_names, exporter, s3_sink
-from kafka_s3.settings.properties import REQUIRED, Needless, NotYet, Property, Refused, Wrong, parse
+from kafka_s3.settings import (
+    block_gzip,
+    catalogue,
+    checks,
+    connect,
+    converter_names,
+    credential_names,
+    exporter,
+    s3_sink,
+)
+from kafka_s3.settings.properties import REQUIRED, Needless, Property, Refused, Wrong, parse
 
 _AVRO = "io.confluent.connect.s3.format.avro.AvroFormat"
 _LONG_MAX = 9_223_372_036_854_775_807
@@ -103,6 +112,13 @@ def test_own_properties_have_the_documented_defaults() -> None:
         "export.read.timeout.ms": 60_000,
         "export.kafka.conn.id": "kafka_default",
         "export.aws.conn.id": "aws_default",
+        "export.json.array": False,
+        "export.parquet.row.group.bytes": 134_217_728,
+        "export.value.schema.file": "",
+        "export.value.schema": "",
+        "export.envelope": (),
+        "export.envelope.prefix": "_kafka_",
+        "export.errors.fraction.max": "1",
     }
 
 
@@ -110,6 +126,8 @@ def test_no_property_has_two_rows() -> None:
     """Every name stands in one table only, so that no row hides another."""
     tables = (
         connect.PROPERTIES,
+        converter_names.PROPERTIES,
+        block_gzip.PROPERTIES,
         s3_sink.PROPERTIES,
         s3_sink.BELIEVED,
         credential_names.PROPERTIES,
@@ -123,7 +141,7 @@ def test_every_default_passes_its_own_check_and_every_row_says_why(prop: Propert
     """A default is a legal value of its property, every property is described, and no status lacks its reason."""
     assert prop.doc.endswith(".")
     match prop.status:
-        case Needless(reason) | NotYet(reason) | Refused(reason, _):
+        case Needless(reason) | Refused(reason, _):
             assert reason
     if isinstance(prop.default, str) and prop.default:
         assert parse(prop, prop.default) == prop.default
@@ -139,7 +157,9 @@ def test_every_default_passes_its_own_check_and_every_row_says_why(prop: Propert
         ("s3.compression.type", "GZIP", "Value must be one of: [none, gzip]"),
         ("s3.schema.partition.affix.type", "prefix", "Value must be one of: [NONE, PREFIX, SUFFIX]"),
         ("parquet.codec", "uncompressed", "Value must be one of:"),
-        ("avro.codec", "zstandard", "Value must be one of:"),
+        ("avro.codec", "lz4", "Value must be one of: [null, deflate, snappy, bzip2, zstandard]"),
+        ("parquet.codec", "lz4", "set lz4_raw"),
+        ("parquet.codec", "lzo", "set snappy"),
         ("timezone", "Mars/X", "The datetime zone id is not recognised"),
         ("timezone", "Europe", "The datetime zone id is not recognised"),
         ("timezone", "../../etc/passwd", "The datetime zone id is not recognised"),
@@ -154,17 +174,39 @@ def test_every_default_passes_its_own_check_and_every_row_says_why(prop: Propert
         # accepted by the sink, and nonsense
         ("flush.size", "0", "Value must be at least 1"),
         ("flush.size", "-1", "Value must be at least 1"),
-        ("schema.compatibility", "bogus", "Value must be one of:"),
-        ("schema.compatibility", "FULL_TRANSITIVE", "Value must be one of:"),
+        ("schema.compatibility", "bogus", "Value must be one of: [NONE, BACKWARD, FORWARD, FULL]"),
+        ("schema.compatibility", "full", "Value must be one of: [NONE, BACKWARD, FORWARD, FULL]"),
+        ("schema.compatibility", "FULL_TRANSITIVE", "set FULL"),
+        ("schema.compatibility", "BACKWARD_TRANSITIVE", "set BACKWARD"),
         ("partition.duration.ms", "0", "Partition duration needs to be a positive."),
         ("partitioner.max.open.files", "0", "must be positive"),
         ("s3.region", "  ", "must not be blank"),
         ("file.delim", "0", "could not be read back"),
         ("format.bytearray.extension", "bin", "begin with a dot"),
         ("rotate.schedule.interval.ms", "59999", "at least 60000"),
-        # known and not built
-        ("format.class", _AVRO, "AvroFormat is not supported yet"),
-        ("format.class", "ParquetFormat", "ParquetFormat is not supported yet"),
+        # known and never accepted
+        ("value.converter", "io.confluent.connect.json.JsonSchemaConverter", "have the producers write Avro or JSON"),
+        ("key.converter", "io.confluent.connect.protobuf.ProtobufConverter", "export the bytes as they are"),
+        ("header.converter", "org.apache.kafka.connect.json.JsonConverter", "SimpleHeaderConverter"),
+        ("headers.format.class", "ByteArrayFormat", "the headers of a record are no bytes"),
+        ("value.converter.basic.auth.credentials.source", "SASL_INHERIT", "set USER_INFO"),
+        ("key.converter.bearer.auth.credentials.source", "OAUTHBEARER", "bearer.auth.credentials.source=STATIC_TOKEN"),
+        # wrong by itself
+        ("value.converter.value.subject.name.strategy", "com.example.Own", "unknown class; known: "),
+        ("value.converter.schema.registry.url", "registry:8081", "must be a URL like http://host:port"),
+        ("value.converter.basic.auth.user.info", "alone", "must be user:password"),
+        ("keys.format.class", "BlockGzipFormat", "unknown class"),
+        ("tombstone.encoded.partition", "a/../b", "no '.' or '..'"),
+        ("tombstone.encoded.partition", " ", "not blank"),
+        ("export.envelope", "topic,size", "topic, partition, offset, timestamp, key, headers"),
+        ("export.envelope.prefix", "0-", "must begin a name"),
+        ("export.errors.fraction.max", "1.5", "must be between 0 and 1"),
+        ("export.errors.fraction.max", "1e-3", "must be between 0 and 1"),
+        ("export.parquet.row.group.bytes", "1048575", "Value must be at least 1048576"),
+        ("export.parquet.row.group.bytes", "1073741825", "Value must be no more than 1073741824"),
+        ("compressed_block_size", "0", "Value must be at least 1"),
+        ("errors.deadletterqueue.topic.replication.factor", "0", "must be positive, or -1"),
+        ("errors.deadletterqueue.topic.name", "a b", "no Kafka topic can have"),
         ("format.class", "com.example.Own", "unknown class; known: io.confluent.connect.s3.format.json.JsonFormat"),
         ("format.class", "com.example.JsonFormat", "unknown class"),
         ("partitioner.class", "com.example.Own", "or a class of your own as module:Class"),
@@ -174,10 +216,6 @@ def test_every_default_passes_its_own_check_and_every_row_says_why(prop: Propert
             "unknown class; known: Wallclock, Record, RecordField, or a class of your own",
         ),
         ("locale", "xx-Nowhere", "The locale is not known"),
-        ("schema.compatibility", "BACKWARD", "BACKWARD is not supported yet"),
-        ("errors.tolerance", "all", "all is not supported yet"),
-        ("behavior.on.null.values", "write", "write is not supported yet"),
-        ("value.converter", "io.confluent.connect.avro.AvroConverter", "AvroConverter is not supported yet"),
     ],
 )
 def test_a_wrong_value_is_refused_in_the_words_of_the_sink(name: str, text: str, said: str) -> None:
@@ -202,6 +240,16 @@ def test_a_wrong_value_is_refused_in_the_words_of_the_sink(name: str, text: str,
         ("format.bytearray.separator", "", ""),
         ("timezone", "Europe/Berlin", "Europe/Berlin"),
         ("format.class", "JsonFormat", "io.confluent.connect.s3.format.json.JsonFormat"),
+        ("format.class", "BlockGzipFormat", "kafka_s3.formats.BlockGzipFormat"),
+        ("connector.class", "S3SinkConnector", "io.confluent.connect.s3.S3SinkConnector"),
+        (
+            "key.converter.key.subject.name.strategy",
+            "TopicRecordNameStrategy",
+            "io.confluent.kafka.serializers.subject.TopicRecordNameStrategy",
+        ),
+        ("avro.codec", "zstandard", "zstandard"),
+        ("errors.deadletterqueue.topic.replication.factor", "-1", -1),
+        ("export.errors.fraction.max", "0.01", "0.01"),
         ("connector.class", "S3Sink", "io.confluent.connect.s3.S3SinkConnector"),
         (
             "partitioner.class",
@@ -238,5 +286,12 @@ def test_messages_of_single_checks_never_repeat_the_value() -> None:
         checks.extension,
         checks.file_delim,
         checks.field_path,
+        checks.user_info,
+        checks.registry_url,
+        checks.envelope_prefix,
+        checks.envelope_field,
+        checks.fraction,
+        checks.path_parts,
+        checks.file_name,
     ):
         assert "canary" not in (check(canary) or "")

@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Final
 
 from kafka_s3 import custom
 from kafka_s3.naming import KeyLayout
-from kafka_s3.settings import catalogue, credential_names, s3_sink, storage
+from kafka_s3.settings import block_gzip, catalogue, credential_names, storage
 from kafka_s3.settings.check import Checked, show
 from kafka_s3.settings.client import Client
-from kafka_s3.settings.content import (
-    Compression,
-    Converter,
-    ConverterSettings,
-    FileSettings,
-    Format,
-    FormatSettings,
-    Gzip,
-    NoCompression,
-    NullValues,
-    Own,
-)
+from kafka_s3.settings.content import Own
+from kafka_s3.settings.content_build import SCHEMA_FILE, build_format
 from kafka_s3.settings.model import (
     OPEN_OBJECTS_MAX,
+    DeadLetters,
     DefaultPartitioner,
     Extractor,
     FieldPartitioner,
     FieldTime,
     KafkaSettings,
     Limits,
+    Naming,
     Partitioner,
     RecordTime,
     RunTime,
@@ -39,13 +32,15 @@ from kafka_s3.settings.model import (
     Settings,
     TimePartitioner,
 )
-from kafka_s3.settings.properties import Honoured, render
+from kafka_s3.settings.properties import Honoured, Value, render
+from kafka_s3.settings.registry import without_login
 from kafka_s3.settings.s3_side import build_s3
 from kafka_s3.settings.variables import Given
 
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
 _CREDENTIALS: Final = ("aws.access.key.id", "s3.proxy.user", credential_names.PREFIX)
+_LOGINS: Final = re.compile(r"\.converter\.(basic|bearer)\.auth\.")
 _READING: Final = "consumer.override.isolation.level"
 
 
@@ -57,7 +52,7 @@ def build_settings(checked: Checked, client: Client, session_token: Given | None
         topics=tuple(dict.fromkeys(checked.listed("topics"))),
         topics_regex=checked.optional("topics.regex"),
         tolerate_bad_records=checked.text("errors.tolerance") == "all",
-        format=_format(checked),
+        format=build_format(checked),
         partitioner=_partitioner(checked),
         schema_affix=SchemaAffix(checked.text("s3.schema.partition.affix.type")),
         limits=_limits(checked),
@@ -76,6 +71,8 @@ def build_settings(checked: Checked, client: Client, session_token: Given | None
             idle_timeout_ms=checked.number("export.read.timeout.ms"),
         ),
         schedule=build_schedule(checked),
+        dead_letters=_dead_letters(checked),
+        naming=Naming.BLOCK_GZIP if block_gzip.is_meant(checked.given) else Naming.CONNECT,
         resolved=resolved,
         configuration_sha256=_hash(resolved),
     )
@@ -93,10 +90,6 @@ def build_schedule(checked: Checked) -> ScheduleSettings:
 def settle(checked: Checked) -> None:
     """Put what unset values mean in their place, so that report and plan show what is in effect."""
     values = checked.values
-    if checked.optional("value.converter") is None:
-        suits = Converter.BYTE_ARRAY if checked.text("format.class") == s3_sink.BYTE_ARRAY else Converter.JSON
-        values["value.converter"] = suits.value
-    values["value.converter.schemas.enable"] = False  # the only way that is built, and of other converters no matter
     if checked.number("partitioner.max.open.files") == -1:
         values["partitioner.max.open.files"] = OPEN_OBJECTS_MAX
     if values["format.bytearray.separator"] is None:
@@ -104,27 +97,6 @@ def settle(checked: Checked) -> None:
     schedule = build_schedule(checked)
     values["rotate.schedule.interval.ms"] = schedule.interval_ms
     values["timezone"] = schedule.timezone
-
-
-def _format(checked: Checked) -> FormatSettings:
-    file = FileSettings(
-        format=_own(checked.text("format.class")) or Format(checked.text("format.class")),
-        compression=_compression(checked),
-        byte_array_extension=checked.text("format.bytearray.extension"),
-        byte_array_separator=checked.text("format.bytearray.separator").encode(),
-    )
-    return FormatSettings(
-        value=ConverterSettings(Converter(checked.text("value.converter"))),
-        file=file,
-        null_values=NullValues(checked.text("behavior.on.null.values")),
-    )
-
-
-def _compression(checked: Checked) -> Compression:
-    if checked.text("s3.compression.type") == "none":
-        return NoCompression()
-    level = checked.number("s3.compression.level")
-    return Gzip(None if level == -1 else level)
 
 
 def _limits(checked: Checked) -> Limits:
@@ -142,12 +114,22 @@ def _limits(checked: Checked) -> Limits:
     )
 
 
+def _dead_letters(checked: Checked) -> DeadLetters:
+    """Everything at its default unless bad records are left out."""
+    if checked.text("errors.tolerance") != "all":
+        return DeadLetters()
+    prefix = "errors.deadletterqueue"
+    return DeadLetters(
+        topic=checked.optional(f"{prefix}.topic.name"),
+        replication=checked.number(f"{prefix}.topic.replication.factor"),
+        headers=checked.flag(f"{prefix}.context.headers.enable"),
+        fraction_max=float(checked.text("export.errors.fraction.max")),
+        log=checked.flag("errors.log.enable"),
+    )
+
+
 def _positive(number: int) -> int | None:
     return number if number > 0 else None
-
-
-def _own(path: str) -> Own | None:
-    return Own(path) if custom.is_path(path) else None
 
 
 def _is_time_based(checked: Checked) -> bool:
@@ -196,25 +178,40 @@ def time_buckets(checked: Checked) -> tuple[int, str]:
 
 
 def _resolved(checked: Checked, client: Client) -> dict[str, str]:
-    """Every property with an effect, and its effective value; secrets, credentials and unknown values are absent."""
+    """Every property with an effect, and its effective value; secrets, credentials and unknown values are absent.
+
+    Read as a configuration it means the same: what has two names stands under one, a file under what it holds.
+    """
     resolved = {_READING: client.isolation_level, "consumer.override.auto.offset.reset": client.start}
     for name, value in checked.values.items():
         honoured = isinstance(catalogue.PROPERTIES[name].status, Honoured)
         unresolved = name in checked.given and not checked.given[name].resolved
         honoured = honoured and checked.applies(catalogue.PROPERTIES[name])
-        if honoured and not unresolved and not name.startswith(_CREDENTIALS) and not checked.is_secret(name):
-            resolved[name] = show(name, render(value)) if name.endswith(".url") else render(value)
+        if honoured and not unresolved and not _is_left_out(name, checked):
+            resolved[name] = _shown(name, value)
     return dict(sorted(resolved.items()))
+
+
+def _is_left_out(name: str, checked: Checked) -> bool:
+    double = name in block_gzip.TODAY or name == SCHEMA_FILE
+    return double or checked.is_secret(name) or name.startswith(_CREDENTIALS) or _LOGINS.search(name) is not None
+
+
+def _shown(name: str, value: Value) -> str:
+    if isinstance(value, tuple) and name.endswith("schema.registry.url"):
+        return render(tuple(without_login(url) for url in value))
+    return show(name, render(value)) if name.endswith(".url") else render(value)
 
 
 def _hash(resolved: dict[str, str]) -> str:
     """SHA-256 over the properties that shape the bytes, names or contents of objects, as canonical JSON.
 
-    These are: topics, converter, format, compression, separator and extension, flush.size, s3.part.size, the
-    partitioner, the parts of keys, what tombstones and bad records do, the size of a range, the isolation level
-    (`Property.shapes`). Left out, because a plan made under another value yields the same objects: how to reach
-    Kafka and S3, credentials (secrets always), encryption and ACL, retries, time-outs, tasks.max, the schedule (a
-    plan holds its logical time), limits of batches (a plan holds its ranges), where a new topic starts.
+    These are: topics, converters with what they read by, formats with their options, companions, the envelope,
+    flush.size, s3.part.size, the partitioner, the parts of keys, what tombstones and bad records do, the size of a
+    range, the isolation level (`Property.shapes`). Of a file with a schema it is what the file says. Left out,
+    because a plan made under another value yields the same objects: how to reach Kafka, S3 and the registry,
+    credentials (secrets always), encryption and ACL, retries, time-outs, tasks.max, the schedule (a plan holds its
+    logical time), limits of batches (a plan holds its ranges), where a new topic starts, where dead letters go.
     """
     shaping = {
         name: value

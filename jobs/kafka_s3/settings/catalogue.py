@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_s3.settings import client_names, connect, credential_names, exporter, s3_sink
+from kafka_s3.settings import block_gzip, client_names, connect, converter_names, credential_names, exporter, s3_sink
 from kafka_s3.settings.properties import Family, Property, near_match
 
 PROPERTIES: Final[dict[str, Property]] = {
     prop.name: prop
     for table in (
         connect.PROPERTIES,
+        converter_names.PROPERTIES,
         s3_sink.PROPERTIES,
         s3_sink.BELIEVED,
         credential_names.PROPERTIES,
+        block_gzip.PROPERTIES,
         exporter.PROPERTIES,
     )
     for prop in table
@@ -32,7 +34,7 @@ def find(name: str) -> Property | Family | None:
     """The row of a property, else the family it belongs to, else `None`."""
     if name in PROPERTIES:
         return PROPERTIES[name]
-    families = [family for family in connect.FAMILIES if name.startswith(family.prefix)]
+    families = [family for family in (*connect.FAMILIES, *converter_names.FAMILIES) if name.startswith(family.prefix)]
     return max(families, key=lambda family: len(family.prefix)) if families else None
 
 
@@ -47,8 +49,8 @@ def unknown(name: str) -> str:
 
 
 def near_member(name: str) -> str:
-    """The near match of a value converter's misspelt option: Connect would leave it out without a word."""
+    """The near match of a converter's misspelt option: Connect would leave it out without a word."""
     family = find(name)
-    if not isinstance(family, Family) or family.prefix != "value.converter.":
+    if not isinstance(family, Family) or family.prefix not in converter_names.OPTIONS:
         return ""
-    return near_match(name, [known for known in PROPERTIES if known.startswith("value.converter.")])
+    return near_match(name, [known for known in PROPERTIES if known.startswith(family.prefix)])

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from kafka_s3.errors import Problem
-from kafka_s3.settings import catalogue
+from kafka_s3.settings import block_gzip, catalogue
+from kafka_s3.settings.content import Converter, Format
 from kafka_s3.settings.properties import (
     HIDDEN,
     REQUIRED,
     Family,
     Honoured,
     Needless,
-    NotYet,
+    Only,
     Property,
     Refused,
     Value,
@@ -31,7 +32,7 @@ class Checked:
     """The effective value of every property, defaults included.
 
     `unsure` names those whose value is wrong, missing or not resolved: a rule about several properties is silent
-    about them. `recognised` also holds classes and modes that are known but not built.
+    about them. `recognised` also holds classes and modes that are known and refused.
     """
 
     given: Mapping[str, Given] = field(repr=False)
@@ -74,16 +75,31 @@ class Checked:
 
     def applies(self, prop: Property) -> bool:
         """Whether a property is read at all, under the values that others have."""
-        if prop.only is None:
-            return True
-        other = catalogue.PROPERTIES[prop.only.name]
-        return prop.only.applies(self.recognised[other.name]) and self.applies(other)
+        return prop.only is None or self._holds(prop.only)
+
+    def reads(self, name: str) -> bool:
+        """As `applies`, by name."""
+        return self.applies(catalogue.PROPERTIES[name])
+
+    def _holds(self, only: Only) -> bool:
+        holds = only.applies(self.recognised[only.name]) and self.reads(only.name)
+        holds = holds and (only.both is None or self._holds(only.both))
+        return holds or (only.either is not None and self._holds(only.either))
+
+    def settle(self, name: str, value: Value) -> None:
+        """Put what an unset value means in its place."""
+        self.values[name] = self.recognised[name] = value
 
     def complain(self, name: str, message: str) -> None:
-        """Add a problem, with the value as it may be shown."""
+        """Add a problem under the name that was written, with the value as it may be shown."""
+        name = block_gzip.written(self.given).get(name, name)
         given = self.given.get(name)
         shown = None if given is None else HIDDEN if self.is_secret(name) else show(name, given.text)
         self.problems.append(Problem(name, shown, message))
+
+    def complain_hidden(self, name: str, message: str) -> None:
+        """As `complain`, never with the value: it may be anything."""
+        self.problems.append(Problem(name, None, message))
 
 
 def show(name: str, text: str) -> str:
@@ -92,7 +108,9 @@ def show(name: str, text: str) -> str:
     >>> show("s3.proxy.url", "http://user:pass@proxy:3128"), show("format.bytearray.separator", chr(10))
     ('http://[hidden]@proxy:3128', '\\\\n')
     """
-    if name in ("s3.proxy.url", "store.url") and "@" in text:
+    if name.endswith("schema.registry.url") and "@" in text:
+        text = f"{HIDDEN}@{text.rpartition('@')[2]}"  # of several, all but the last: a password may hold a comma
+    elif name in ("s3.proxy.url", "store.url", "s3.endpoint") and "@" in text:
         scheme, slashes, rest = text.rpartition("://") if "://" in text else ("", "", text)
         text = f"{scheme}{slashes}{HIDDEN}@{rest.rpartition('@')[2]}"
     return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
@@ -100,10 +118,8 @@ def show(name: str, text: str) -> str:
 
 def check(given: Mapping[str, Given], failed: frozenset[str]) -> Checked:
     """Parse every property that was given and fill in the defaults; `failed` had a value that is lost already."""
-    checked = Checked(given)
-    for name in given:
-        if name not in catalogue.PROPERTIES:
-            _check_member(name, checked)
+    checked = Checked(block_gzip.translated(given))
+    given = checked.given
     for name, prop in catalogue.PROPERTIES.items():
         if name in failed:
             checked.unsure.add(name)
@@ -116,7 +132,32 @@ def check(given: Mapping[str, Given], failed: frozenset[str]) -> Checked:
             checked.values[name] = _default(prop)
     for name, value in checked.values.items():
         checked.recognised.setdefault(name, value)
+    fill_in(checked)
+    _forget_unread(checked)
+    for name in given:
+        if name not in catalogue.PROPERTIES:
+            _check_member(name, checked)
     return checked
+
+
+def fill_in(checked: Checked) -> None:
+    """What converters are where they are unset: that hangs on the formats, and much hangs on it."""
+    if checked.sure("value.converter") and checked.optional("value.converter") is None:
+        as_bytes = checked.recognised["format.class"] in (Format.BYTE_ARRAY.value, Format.BLOCK_GZIP.value)
+        checked.settle("value.converter", (Converter.BYTE_ARRAY if as_bytes else Converter.JSON).value)
+        if not checked.is_set("value.converter.schemas.enable"):
+            checked.settle("value.converter.schemas.enable", False)
+    if checked.sure("key.converter") and checked.optional("key.converter") is None:
+        stored = checked.recognised["store.kafka.keys"] is True
+        as_bytes = stored and checked.recognised["keys.format.class"] == Format.BYTE_ARRAY.value
+        checked.settle("key.converter", (Converter.BYTE_ARRAY if as_bytes else Converter.STRING).value)
+
+
+def _forget_unread(checked: Checked) -> None:
+    """What is wrong with an option of a converter that nobody asks is no problem."""
+    lenient = {name for name, prop in catalogue.PROPERTIES.items() if prop.lenient and not checked.applies(prop)}
+    checked.problems = [problem for problem in checked.problems if problem.name not in lenient]
+    checked.unsure -= lenient
 
 
 def _default(prop: Property) -> Value:
@@ -129,7 +170,8 @@ def _check_member(name: str, checked: Checked) -> None:
         # Never with the value: it may be a misspelt password.
         checked.problems.append(Problem(name or '""', None, catalogue.unknown(name)))
         return
-    near = catalogue.near_member(name)
+    converter = catalogue.PROPERTIES.get(f"{name.partition('.')[0]}.converter")
+    near = "" if converter is not None and not checked.applies(converter) else catalogue.near_member(name)
     source = checked.given[name].source.value
     match found.status:
         case Refused(reason, way_out):
@@ -140,8 +182,6 @@ def _check_member(name: str, checked: Checked) -> None:
             checked.rows.append(ResolvedProperty(name, HIDDEN, source, f"needless: {reason}"))
         case Honoured():
             return  # the rule about the family says who reads it
-        case NotYet():
-            raise AssertionError(f"{name}: a family has no values of its own")
         case _:
             assert_never(found.status)
 
@@ -159,7 +199,7 @@ def _check_given(prop: Property, given: Given, checked: Checked) -> None:
             if value != prop.default:
                 checked.problems.append(Problem(name, None, f"{reason}: {way_out}"))
             return
-        case Honoured() | Needless() | NotYet():
+        case Honoured() | Needless():
             pass
         case _:
             assert_never(prop.status)
@@ -169,9 +209,6 @@ def _check_given(prop: Property, given: Given, checked: Checked) -> None:
         checked.complain(name, value.message)
         checked.unsure.add(name)
         checked.recognised[name] = value.recognised
-    elif isinstance(prop.status, NotYet) and value != prop.default:
-        checked.complain(name, f"not supported yet: {prop.status.why}")
-        checked.recognised[name] = value
     else:
         checked.values[name] = value
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from kafka_s3.joda import JodaError
 from kafka_s3.joda.names import check_locale
 from kafka_s3.joda.zones import zone
+from kafka_s3.settings.content import EnvelopeField
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,250}")
@@ -149,6 +150,47 @@ def url(text: str) -> str | None:
     if parts.scheme not in ("http", "https") or not host or port == 0:
         return "must be a URL like http://host:port"
     return None
+
+
+def registry_url(text: str) -> str | None:
+    """As `url`, and never blank."""
+    return url(text) if text else "holds a blank URL"
+
+
+def user_info(text: str) -> str | None:
+    return None if ":" in text else "must be user:password"
+
+
+def file_name(text: str) -> str | None:
+    return None if text.isprintable() else "is not the name of a file"
+
+
+def envelope_field(text: str) -> str | None:
+    known = [each.value for each in EnvelopeField]
+    return None if text in known else f"holds something else than {', '.join(known)}"
+
+
+def envelope_prefix(text: str) -> str | None:
+    return None if re.fullmatch(r"(?:[A-Za-z_][A-Za-z0-9_]*)?", text) else "must begin a name: A-Z, a-z, 0-9 and '_'"
+
+
+def fraction(text: str) -> str | None:
+    return None if re.fullmatch(r"0(?:\.[0-9]{1,15})?|1(?:\.0{1,15})?", text) else "must be between 0 and 1: 0.01, say"
+
+
+def path_parts(text: str) -> str | None:
+    """A part of keys, or several with '/' between them."""
+    if not text.strip("/ ") or any(part in ("", ".", "..") for part in text.split("/")):
+        return "must be a part of a key: not blank, no '.' or '..', no leading or trailing '/'"
+    return None
+
+
+def replication(text: str) -> str | None:
+    return None if int(text) == -1 or int(text) > 0 else "must be positive, or -1 for the broker's default"
+
+
+def optional_topic(text: str) -> str | None:
+    return topic(text) if text else None
 
 
 def store_url(text: str) -> str | None:

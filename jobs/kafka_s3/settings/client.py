@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from kafka_s3.errors import Problem
@@ -59,6 +59,20 @@ def translate(layers: Sequence[ClientLayer]) -> Client:
     for name, value in (("isolation.level", client.isolation_level), ("auto.offset.reset", client.start)):
         if name not in taken and name not in client.unresolved:
             client.rows.append(ResolvedProperty(OVERRIDE + name, value, Source.DEFAULT.value, "Kafka client"))
+    return client
+
+
+def translate_stores(layer: ClientLayer) -> Client:
+    """Key and trust stores of another server than Kafka, which is configured by the same names."""
+    client = Client()
+    translation = _Layer(client, layer, dict(layer.given), set())
+    for name in sorted(layer.given):
+        if isinstance(JAVA.get(name), Renamed | Special | Needless):
+            translation.add(name)
+        else:
+            message = f"is not known here: OpenSSL's defaults hold.{near_match(name, JAVA)}"
+            client.problems.append(Problem(layer.given[name][0], None, message))
+    client.rows = [replace(row, meaning=row.meaning.replace("Kafka client", "Registry client")) for row in client.rows]
     return client
 
 

@@ -4,27 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_s3.settings import checks
-from kafka_s3.settings.content import Converter
-from kafka_s3.settings.properties import HONOURED, REQUIRED, Choice, Family, Kind, Needless, NotYet, Property, Refused
+from kafka_s3.settings import block_gzip, checks
+from kafka_s3.settings.properties import HONOURED, REQUIRED, Choice, Family, Kind, Needless, Only, Property, Refused
 
-_CONNECT: Final = "org.apache.kafka.connect"
-JSON_CONVERTER: Final = Converter.JSON.value
-
-_CONVERTERS = (
-    *(Choice(converter.value) for converter in (Converter.BYTE_ARRAY, Converter.STRING, Converter.JSON)),
-    Choice("io.confluent.connect.avro.AvroConverter", not_yet=True),
-    Choice("io.confluent.connect.json.JsonSchemaConverter", not_yet=True),
-    Choice("io.confluent.connect.protobuf.ProtobufConverter", not_yet=True),
-    *(
-        Choice(f"{_CONNECT}.converters.{name}Converter", not_yet=True)
-        for name in ("Boolean", "Double", "Float", "Integer", "Long", "Short")
-    ),
-)
 _RUNTIME = Needless("Airflow and Spark run the export, not a Connect worker")
-_NO_DEAD_LETTERS = Needless("only errors.deadletterqueue.topic.name makes it mean something")
-_NO_KEYS = Needless("record keys are not exported")
-_NO_REGISTRY = Needless("only converters over a schema registry read it")
+_TOLERANT = Only("errors.tolerance", ("all",), "without errors.tolerance=all a bad record stops its partition")
+_DEAD_LETTERS = Only(
+    "errors.deadletterqueue.topic.name", None, "only errors.deadletterqueue.topic.name makes it mean something"
+)
 _TRANSFORMS = Refused(
     "transforms are Java code that runs inside Connect",
     "transform the records before they reach the topic, or the objects after the export",
@@ -35,9 +22,10 @@ PROPERTIES: tuple[Property, ...] = (
     Property(
         "connector.class",
         Kind.CLASS,
-        "io.confluent.connect.s3.S3SinkConnector",
+        block_gzip.SINK,
         "The connector whose configuration this is.",
-        choices=(Choice("io.confluent.connect.s3.S3SinkConnector", ("S3Sink",)),),
+        choices=(Choice(block_gzip.SINK, ("S3Sink",)), Choice(block_gzip.CONNECTOR)),
+        shapes=True,
     ),
     Property("tasks.max", Kind.INT, 1, "Spark tasks at once.", minimum=1),
     Property("topics", Kind.LIST, (), "The topics to export.", check=checks.topic, shapes=True),
@@ -50,67 +38,40 @@ PROPERTIES: tuple[Property, ...] = (
         shapes=True,
     ),
     Property(
-        "value.converter",
-        Kind.CLASS,
-        None,
-        "What values are; unless set, what suits the format: bytes, or JSON without a schema.",
-        choices=_CONVERTERS,
-        shapes=True,
-    ),
-    Property(
-        "value.converter.schemas.enable",
-        Kind.BOOLEAN,
-        True,
-        "Whether JsonConverter expects an envelope with a schema around every value.",
-        shapes=True,
-    ),
-    Property(
-        "value.converter.encoding",
-        Kind.STRING,
-        "UTF-8",
-        "Encoding of StringConverter.",
-        choices=(Choice("UTF-8", ("UTF8",)),),
-        ignore_case=True,
-    ),
-    Property("value.converter.schemas.cache.size", Kind.INT, 1000, "Schemas kept at hand.", Needless("no schemas")),
-    Property(
-        "value.converter.decimal.format",
-        Kind.STRING,
-        "BASE64",
-        "How a decimal is written in JSON.",
-        Needless("only values with a schema hold decimals"),
-    ),
-    Property(
-        "value.converter.replace.null.with.default",
-        Kind.BOOLEAN,
-        True,
-        "Whether a null becomes its field's default.",
-        Needless("only values with a schema have defaults"),
-    ),
-    Property("key.converter", Kind.STRING, "", "What keys are.", _NO_KEYS),
-    Property("header.converter", Kind.STRING, "", "What headers are.", Needless("headers are not exported")),
-    Property(
         "errors.tolerance",
         Kind.STRING,
         "none",
-        "Whether bad records may be left out.",
-        choices=(Choice("none"), Choice("all", not_yet=True)),
+        "Whether bad records are left out, and kept as dead letters in the bucket.",
+        choices=(Choice("none"), Choice("all")),
         shapes=True,
     ),
     Property(
         "errors.deadletterqueue.topic.name",
         Kind.STRING,
         "",
-        "Topic for bad records.",
-        NotYet("bad records are not written to a topic yet: one stops its partition and is named"),
+        "Topic that dead letters are produced to as well.",
+        check=checks.optional_topic,
+        only=_TOLERANT,
     ),
-    Property("errors.deadletterqueue.topic.replication.factor", Kind.INT, 3, "Copies of that topic.", _NO_DEAD_LETTERS),
     Property(
-        "errors.deadletterqueue.context.headers.enable", Kind.BOOLEAN, False, "Say why in headers.", _NO_DEAD_LETTERS
+        "errors.deadletterqueue.topic.replication.factor",
+        Kind.INT,
+        3,
+        "Copies of that topic, if it has to be created; -1 is the broker's default.",
+        check=checks.replication,
+        maximum=32_767,
+        only=_DEAD_LETTERS,
+    ),
+    Property(
+        "errors.deadletterqueue.context.headers.enable",
+        Kind.BOOLEAN,
+        False,
+        "Say in headers of a dead letter where it comes from and why.",
+        only=_DEAD_LETTERS,
     ),
     Property("errors.retry.timeout", Kind.LONG, 0, "Retries of a converter.", Needless("converting never waits")),
     Property("errors.retry.delay.max.ms", Kind.LONG, 60_000, "Pause between.", Needless("converting never waits")),
-    Property("errors.log.enable", Kind.BOOLEAN, False, "Log errors.", Needless("every bad record is logged")),
+    Property("errors.log.enable", Kind.BOOLEAN, False, "Log every bad record that is left out.", only=_TOLERANT),
     Property(
         "errors.log.include.messages",
         Kind.BOOLEAN,
@@ -130,12 +91,7 @@ PROPERTIES: tuple[Property, ...] = (
 FAMILIES: tuple[Family, ...] = (
     Family("transforms.", _TRANSFORMS),
     Family("predicates.", _TRANSFORMS),
-    Family("key.converter.", _NO_KEYS),
-    Family("header.converter.", Needless("headers are not exported")),
-    Family("value.converter.", Needless("the value converter does not read it")),
-    Family("value.converter.basic.auth.", _NO_REGISTRY),
-    Family("value.converter.schema.registry.", _NO_REGISTRY),
-    Family("producer.override.", Needless("nothing is produced")),
+    Family("producer.override.", Needless("dead letters are produced by the client that reads: consumer.override.*")),
     Family("admin.override.", Needless("nothing is created")),
     Family("hive.", Needless("the S3 sink has no Hive integration either")),
     Family("confluent.", Needless("no Confluent licence or monitoring is involved")),
@@ -143,6 +99,7 @@ FAMILIES: tuple[Family, ...] = (
 )
 
 OVERRIDE: Final = "consumer.override."
+PRODUCER: Final = "producer.override."
 
 #: What belongs to a Connect worker itself: accepted in the worker file, and without a meaning here.
 WORKER_NAMES: Final = frozenset(

@@ -29,7 +29,7 @@ def read(path: Path) -> ConfigurationFile:
     """The properties of a `.properties` or `.json` file; `ConfigurationError` if it cannot be read as one."""
     if path.suffix not in (".properties", ".json"):
         raise ConfigurationError(f"{path} is neither a .properties nor a .json file.")
-    text = _read_text(path)
+    text = read_limited(path)
     if path.suffix == ".json":
         file = parse_json(text, str(path))
     else:
@@ -39,7 +39,8 @@ def read(path: Path) -> ConfigurationFile:
     return file
 
 
-def _read_text(path: Path) -> str:
+def read_limited(path: Path) -> str:
+    """The text of a file of at most `SIZE_MAX_BYTES`; `ConfigurationError` if there is no such text."""
     # Raised after the handlers, so that no error drags the file's contents along as its context.
     try:
         with path.open("rb") as file:

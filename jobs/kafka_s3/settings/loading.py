@@ -14,10 +14,12 @@ from kafka_s3.settings import connect, credential_names
 from kafka_s3.settings.build import build_schedule, build_settings, settle
 from kafka_s3.settings.check import Checked, check, report_rows
 from kafka_s3.settings.client import Client, translate
+from kafka_s3.settings.content_rules import apply_producer_rules
 from kafka_s3.settings.files import read
 from kafka_s3.settings.model import ScheduleSettings, Settings
 from kafka_s3.settings.rules import apply_rules
 from kafka_s3.settings.sources import Gathered, ResolvedProperty, gather
+from kafka_s3.settings.value_schema import read_value_schema
 from kafka_s3.settings.variables import Lookups
 
 WORKER_FILE: Final = "worker.properties"
@@ -79,6 +81,7 @@ def load(
         aws_connection,
         offline,
         str(path),
+        path.parent,
     )
 
 
@@ -92,8 +95,10 @@ def from_mapping(
     offline: bool = False,
     origin: str = "The configuration",
 ) -> Loaded:
-    """As `load`, from the properties themselves; the name has no default."""
-    return _load(connector, worker or {}, [], lookups or Lookups(), kafka_connection, aws_connection, offline, origin)
+    """As `load`, from the properties themselves; the name has no default, relative paths are the process's own."""
+    return _load(
+        connector, worker or {}, [], lookups or Lookups(), kafka_connection, aws_connection, offline, origin, Path()
+    )
 
 
 def outline(path: Path, worker: Path | None = None) -> Outline:
@@ -154,6 +159,7 @@ def _load(
     aws_connection: Mapping[str, str] | None,
     offline: bool,
     origin: str,
+    folder: Path,
 ) -> Loaded:
     gathered = gather(
         connector,
@@ -165,6 +171,7 @@ def _load(
     )
     checked, client = _check(gathered, need_brokers=not offline)
     _find_own_classes(checked)
+    read_value_schema(checked, folder)
     problems = _all(problems, gathered, checked, client)
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
@@ -179,6 +186,7 @@ def _check(gathered: Gathered, *, need_brokers: bool) -> tuple[Checked, Client]:
     checked = check(gathered.properties, failed)
     apply_rules(checked)
     client = translate(gathered.client)
+    apply_producer_rules(checked, gathered.client[0].given)
     known = "bootstrap.servers" in client.properties or any(name.endswith("bootstrap.servers") for name in failed)
     if need_brokers and not known:
         conn_id = checked.optional("export.kafka.conn.id") or "kafka_default"

@@ -57,14 +57,7 @@ class Refused:
     way_out: str
 
 
-@dataclass(frozen=True, slots=True)
-class NotYet:
-    """Only its default is accepted; `why` says what is missing."""
-
-    why: str
-
-
-Status = Honoured | Needless | Refused | NotYet
+Status = Honoured | Needless | Refused
 HONOURED: Final = Honoured()
 
 
@@ -77,7 +70,6 @@ class Choice:
 
     name: str
     others: tuple[str, ...] = ()
-    not_yet: bool = False
     refused: str = ""
 
     @property
@@ -87,15 +79,26 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """A property is read only under certain values of another one, or a class of the user's own there; else it is
-    needless because of `reason`."""
+    """A property is read only under certain values of another one; else it is needless because of `reason`.
+
+    `values`: of a list one element is enough; `None` stands for any value that is set. `own`: a class of the user's
+    own there reads it too. `both`: that has to hold as well. `either`: that is enough too.
+    """
 
     name: str
-    values: tuple[Value, ...]
-    reason: str
+    values: tuple[Value, ...] | None
+    reason: str = ""
+    own: bool = True
+    both: Only | None = None
+    either: Only | None = None
 
     def applies(self, value: Value) -> bool:
-        return value in self.values or (isinstance(value, str) and custom.is_path(value))
+        """Whether this value of the other property is one of those."""
+        if self.values is None:
+            return bool(value)
+        if isinstance(value, tuple):
+            return any(each in self.values for each in value)
+        return value in self.values or (self.own and isinstance(value, str) and custom.is_path(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,8 @@ class Property:
     `check` sees the trimmed text (of a list: each element) and says what is wrong with it, without repeating it:
     the value may be a secret. `shapes`: the value shapes the bytes, names or contents of objects, so that another
     value means another plan. `untrimmed`: Connect reads the value with its surrounding white space.
-    `own`: beside the choices, a class of the user's own is one, as `module:Class`.
+    `own`: beside the choices, a class of the user's own is one, as `module:Class`. `lenient`: what is wrong with it
+    matters only where it is read, as with the options of a converter that nobody asks.
     """
 
     name: str
@@ -123,6 +127,7 @@ class Property:
     untrimmed: bool = False
     own: bool = False
     only: Only | None = None
+    lenient: bool = False
 
     @property
     def secret(self) -> bool:
@@ -131,10 +136,11 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """All properties that begin with `prefix` and have no row of their own."""
+    """All properties that begin with `prefix` and have no row of their own; `doc` says what honoured ones do."""
 
     prefix: str
     status: Status
+    doc: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +198,6 @@ def _parse_choice(prop: Property, text: str) -> Value | Wrong:
         if any(same(name) for name in names):
             if choice.refused:
                 return Wrong(choice.refused, choice.name)
-            if choice.not_yet:
-                return Wrong(f"{choice.short} is not supported yet; supported: {_listed(prop)}", choice.name)
             return choice.name
     if prop.own and custom.is_path(text):
         return text
@@ -203,11 +207,7 @@ def _parse_choice(prop: Property, text: str) -> Value | Wrong:
         near = near_match(text, [name for choice in prop.choices for name in (choice.short, choice.name)])
         what = "unknown class" if text else "must not be blank"
         return Wrong(f"{what}; known: {known}{own}{near and f'.{near}'}")
-    return Wrong(f"Value must be one of: [{', '.join(choice.name for choice in prop.choices)}]")
-
-
-def _listed(prop: Property) -> str:
-    return ", ".join(choice.short for choice in prop.choices if not choice.not_yet and not choice.refused)
+    return Wrong(f"Value must be one of: [{', '.join(choice.name for choice in prop.choices if not choice.refused)}]")
 
 
 def _checked(prop: Property, value: Value, texts: Iterable[str]) -> Value | Wrong:

@@ -8,10 +8,10 @@ from kafka_s3.joda import JodaError
 from kafka_s3.joda.patterns import compile_pattern
 from kafka_s3.joda.zones import zone
 from kafka_s3.naming import leads_out
-from kafka_s3.settings import connect, s3_sink, storage
+from kafka_s3.settings import storage
 from kafka_s3.settings.build import time_buckets
 from kafka_s3.settings.check import Checked
-from kafka_s3.settings.content import Converter
+from kafka_s3.settings.content_rules import apply_content_rules
 from kafka_s3.settings.credentials import apply_credential_rules
 from kafka_s3.settings.s3_side import apply_s3_rules
 
@@ -26,14 +26,13 @@ def apply_rules(checked: Checked) -> None:
     """Add every problem that only several properties together have."""
     _topics(checked)
     _folders(checked)
-    _converter(checked)
+    apply_content_rules(checked)
     _sink_rules(checked)
     _schedule(checked)
     _keys(checked)
     _encryption(checked)
     _proxy(checked)
     _time(checked)
-    _fields(checked)
     apply_s3_rules(checked)
     apply_credential_rules(checked)
 
@@ -57,28 +56,8 @@ def _folders(checked: Checked) -> None:
         checked.complain("file.delim", "must not hold directory.delim: names could not be read back")
 
 
-def _converter(checked: Checked) -> None:
-    if not checked.sure("format.class", "value.converter", "value.converter.schemas.enable"):
-        return
-    converter = checked.optional("value.converter")
-    if converter == connect.JSON_CONVERTER and checked.flag("value.converter.schemas.enable"):
-        checked.complain(
-            "value.converter.schemas.enable",
-            "true, which is JsonConverter's default, is not supported yet: set value.converter.schemas.enable=false",
-        )
-    byte_array = checked.text("format.class") == s3_sink.BYTE_ARRAY
-    if byte_array and converter not in (None, Converter.BYTE_ARRAY.value):
-        checked.complain(
-            "value.converter",
-            f"with ByteArrayFormat every record would fail: set value.converter={Converter.BYTE_ARRAY.value}",
-        )
-
-
 def _sink_rules(checked: Checked) -> None:
     """What the sink checks itself, in its words."""
-    _gzip(checked)
-    if checked.recognised["behavior.on.null.values"] == "write" and not checked.recognised["store.kafka.keys"]:
-        checked.complain("behavior.on.null.values", "write needs store.kafka.keys=true")
     wan = checked.recognised["s3.wan.mode"] is True
     if wan and checked.sure("s3.path.style.access.enabled") and checked.flag("s3.path.style.access.enabled"):
         checked.complain("s3.wan.mode", "excludes s3.path.style.access.enabled, whose default is true")
@@ -87,19 +66,6 @@ def _sink_rules(checked: Checked) -> None:
         checked.complain(
             "partition.field.name", "Partition field name cannot be null or empty when using FieldPartitioner."
         )
-
-
-def _gzip(checked: Checked) -> None:
-    """Formats that compress by themselves exclude gzip, those of keys and headers where they are stored."""
-    if checked.recognised["s3.compression.type"] != "gzip":
-        return
-    classes = {"s3.compression.type": ("data", checked.recognised["format.class"])}
-    for kind in ("keys", "headers"):
-        if checked.recognised[f"store.kafka.{kind}"] is True:
-            classes[f"{kind}.format.class"] = (kind, checked.recognised[f"{kind}.format.class"])
-    for name, (kind, found) in classes.items():
-        if found in (s3_sink.AVRO, s3_sink.PARQUET):
-            checked.complain(name, f"Compression Type gzip not valid for {kind} format class: ( {found} ).")
 
 
 def _schedule(checked: Checked) -> None:
@@ -166,20 +132,3 @@ def _pattern(checked: Checked) -> None:
         return
     if leads_out(path, checked.text("directory.delim")):
         checked.complain("path.format", "no part of a path may be '.' or '..': keys would lead out of their folder")
-
-
-def _fields(checked: Checked) -> None:
-    """Fields are read out of JSON objects: other values have none."""
-    by_field = checked.recognised["partitioner.class"] == storage.FIELD_PARTITIONER
-    by_time = checked.recognised["partitioner.class"] in storage.TIME_BASED
-    if by_field:
-        name = "partitioner.class"
-    elif by_time and checked.recognised["timestamp.extractor"] == "RecordField":
-        name = "timestamp.extractor"
-    else:
-        return
-    if not checked.sure("value.converter", "format.class"):
-        return
-    converter = checked.optional("value.converter") or Converter.JSON.value
-    if converter != Converter.JSON.value or checked.text("format.class") == s3_sink.BYTE_ARRAY:
-        checked.complain(name, f"reads fields of the value, and values of {converter.rpartition('.')[2]} have none")

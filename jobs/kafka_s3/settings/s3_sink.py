@@ -8,31 +8,44 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_s3.settings import checks, credential_names, storage
+from kafka_s3.settings import checks, converter_names, credential_names, format_names, storage
 from kafka_s3.settings.model import MIN_PART_SIZE
-from kafka_s3.settings.properties import REQUIRED, Choice, Kind, Needless, NotYet, Only, Property, Refused
+from kafka_s3.settings.properties import REQUIRED, Choice, Kind, Needless, Only, Property, Refused
 
-_S3: Final = "io.confluent.connect.s3"
-
-AVRO: Final = f"{_S3}.format.avro.AvroFormat"
-PARQUET: Final = f"{_S3}.format.parquet.ParquetFormat"
-JSON: Final = f"{_S3}.format.json.JsonFormat"
-BYTE_ARRAY: Final = f"{_S3}.format.bytearray.ByteArrayFormat"
-
-_FORMATS = (Choice(JSON), Choice(BYTE_ARRAY), Choice(AVRO, not_yet=True), Choice(PARQUET, not_yet=True))
+_FORMATS = format_names.FORMATS
 
 
 def _choices(*names: str) -> tuple[Choice, ...]:
     return tuple(Choice(name) for name in names)
 
 
-_AVRO_DATA = Needless("only AvroFormat and ParquetFormat read it")
+_AS_WRITTEN = Needless("schemas are kept as their writer made them")
 _CLOCK = Needless("no consumer waits inside Connect here: a run is bounded by its plan, a retry by s3.part.retries")
-_COMPANIONS = NotYet("keys and headers are not written beside the values yet")
+_OF_SCHEMAS = Only(
+    "value.converter",
+    (converter_names.AVRO,),
+    "only values that bring their schemas have more than one",
+    own=False,
+    either=Only("value.converter.schemas.enable", (True,)),
+)
+_REPORTED = Only(
+    "behavior.on.null.values",
+    ("ignore",),
+    "only behavior.on.null.values=ignore with errors.tolerance=all reads it",
+    both=Only("errors.tolerance", ("all",)),
+)
 _TAGS = Only("s3.object.tagging", (True,), "only s3.object.tagging=true reads it")
 
 _PROPERTIES: tuple[Property, ...] = (
-    Property("format.class", Kind.CLASS, REQUIRED, "What an object holds.", choices=_FORMATS, shapes=True, own=True),
+    Property(
+        "format.class",
+        Kind.CLASS,
+        REQUIRED,
+        "What an object holds.",
+        choices=format_names.FORMATS,
+        shapes=True,
+        own=True,
+    ),
     Property("flush.size", Kind.INT, REQUIRED, "Records per object.", minimum=1, shapes=True),
     Property(
         "rotate.interval.ms",
@@ -50,8 +63,8 @@ _PROPERTIES: tuple[Property, ...] = (
         check=checks.schedule_interval,
     ),
     Property("schemas.cache.config", Kind.INT, 1000, "Schemas kept at hand.", Needless("schemas are few and small")),
-    Property("enhanced.avro.schema.support", Kind.BOOLEAN, True, "Keep Avro packages and enums.", _AVRO_DATA),
-    Property("connect.meta.data", Kind.BOOLEAN, True, "Write connect.* into Avro schemas.", _AVRO_DATA),
+    Property("enhanced.avro.schema.support", Kind.BOOLEAN, True, "Keep Avro packages and enums.", _AS_WRITTEN),
+    Property("connect.meta.data", Kind.BOOLEAN, True, "Write connect.* into Avro schemas.", _AS_WRITTEN),
     Property("retry.backoff.ms", Kind.LONG, 5000, "Pause of a topic-partition after a failed put.", _CLOCK),
     Property(
         "filename.offset.zero.pad.width",
@@ -67,24 +80,28 @@ _PROPERTIES: tuple[Property, ...] = (
         Kind.STRING,
         "null",
         "Compression inside Avro files.",
-        Needless("only AvroFormat reads it"),
-        choices=_choices("null", "deflate", "snappy", "bzip2"),
+        choices=_choices("null", "deflate", "snappy", "bzip2", "zstandard"),
+        shapes=True,
+        only=format_names.AS_AVRO,
     ),
-    Property("allow.optional.map.keys", Kind.BOOLEAN, False, "Let map keys be optional in Avro.", _AVRO_DATA),
+    Property("allow.optional.map.keys", Kind.BOOLEAN, False, "Let map keys be optional in Avro.", _AS_WRITTEN),
     Property(
         "schema.compatibility",
         Kind.STRING,
         "NONE",
-        "What happens when the schema changes inside an object.",
-        choices=(Choice("NONE"), *(Choice(name, not_yet=True) for name in ("BACKWARD", "FORWARD", "FULL"))),
+        "Which records share an object with others of another schema.",
+        choices=format_names.COMPATIBILITIES,
+        shapes=True,
+        only=_OF_SCHEMAS,
     ),
     Property(
         "parquet.codec",
         Kind.STRING,
         "snappy",
         "Compression inside Parquet files.",
-        Needless("only ParquetFormat reads it"),
-        choices=_choices("none", "gzip", "snappy", "lz4", "brotli", "lz4_raw", "zstd", "lzo"),
+        choices=format_names.PARQUET_CODECS,
+        shapes=True,
+        only=format_names.AS_PARQUET,
     ),
     Property("s3.bucket.name", Kind.STRING, REQUIRED, "The bucket.", check=checks.not_blank),
     Property(
@@ -183,9 +200,10 @@ _PROPERTIES: tuple[Property, ...] = (
         Kind.STRING,
         "BASE64",
         "How a decimal is written in JSON.",
-        Needless("only values with a schema hold decimals"),
         choices=_choices("BASE64", "NUMERIC"),
         ignore_case=True,
+        shapes=True,
+        only=format_names.AS_JSON,
     ),
     Property("s3.part.retries", Kind.INT, 3, "Tries of a request to S3 after the first one.", minimum=0, maximum=1000),
     Property("s3.retry.backoff.ms", Kind.LONG, 200, "Longest pause before the first retry; it doubles.", minimum=0),
@@ -214,7 +232,7 @@ _PROPERTIES: tuple[Property, ...] = (
         Kind.STRING,
         "fail",
         "What a tombstone does.",
-        choices=(Choice("ignore"), Choice("fail"), Choice("write", not_yet=True)),
+        choices=_choices("ignore", "fail", "write"),
         ignore_case=True,
         shapes=True,
     ),
@@ -223,7 +241,8 @@ _PROPERTIES: tuple[Property, ...] = (
         Kind.BOOLEAN,
         True,
         "Report ignored tombstones as dead letters.",
-        Needless("without errors.tolerance=all there are no dead letters"),
+        shapes=True,
+        only=_REPORTED,
     ),
     Property("max.write.duration.ms", Kind.LONG, 2**63 - 1, "Time that one put may take.", _CLOCK),
     Property(
@@ -237,8 +256,10 @@ _PROPERTIES: tuple[Property, ...] = (
         "tombstone.encoded.partition",
         Kind.STRING,
         "tombstone",
-        "Path part of tombstones.",
-        Needless("only behavior.on.null.values=write reads it"),
+        "Path part of tombstones, whose keys are written there.",
+        check=checks.path_parts,
+        shapes=True,
+        only=Only("behavior.on.null.values", ("write",), "only behavior.on.null.values=write reads it"),
     ),
     Property(
         "s3.schema.partition.affix.type",
@@ -268,23 +289,25 @@ _PROPERTIES: tuple[Property, ...] = (
         "Names tried after a conflict.",
         Needless("a name that is taken by other bytes gets a suffix: no offsets are tried"),
     ),
-    Property("store.kafka.keys", Kind.BOOLEAN, False, "Write keys beside the values.", _COMPANIONS),
-    Property("store.kafka.headers", Kind.BOOLEAN, False, "Write headers beside the values.", _COMPANIONS),
+    Property("store.kafka.keys", Kind.BOOLEAN, False, "Write keys beside the values.", shapes=True),
+    Property("store.kafka.headers", Kind.BOOLEAN, False, "Write headers beside the values.", shapes=True),
     Property(
         "keys.format.class",
         Kind.CLASS,
-        AVRO,
+        format_names.AVRO,
         "Format of the keys' objects.",
-        Needless("only store.kafka.keys=true reads it"),
-        choices=tuple(Choice(choice.name) for choice in _FORMATS),
+        choices=format_names.KEYS_FORMATS,
+        shapes=True,
+        only=Only("store.kafka.keys", (True,), "only store.kafka.keys=true reads it"),
     ),
     Property(
         "headers.format.class",
         Kind.CLASS,
-        AVRO,
+        format_names.AVRO,
         "Format of the headers' objects.",
-        Needless("only store.kafka.headers=true reads it"),
-        choices=_choices(AVRO, JSON, PARQUET),
+        choices=format_names.HEADERS_FORMATS,
+        shapes=True,
+        only=Only("store.kafka.headers", (True,), "only store.kafka.headers=true reads it"),
     ),
     Property("s3.path.style.access.enabled", Kind.BOOLEAN, True, "Bucket in the path, not in the host name."),
     Property(

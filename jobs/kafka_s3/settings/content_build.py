@@ -1,0 +1,94 @@
+"""What goes into objects, of values that are all right."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafka_s3 import custom
+from kafka_s3.settings.check import Checked
+from kafka_s3.settings.content import (
+    AvroCodec,
+    Compatibility,
+    Compression,
+    Converter,
+    ConverterSettings,
+    DecimalFormat,
+    Envelope,
+    EnvelopeField,
+    FileSettings,
+    Format,
+    FormatSettings,
+    Gzip,
+    HeaderConverter,
+    NoCompression,
+    NullValues,
+    Own,
+    ParquetCodec,
+    SubjectNames,
+)
+from kafka_s3.settings.registry import build_registry
+
+SCHEMA: Final = "export.value.schema"
+SCHEMA_FILE: Final = "export.value.schema.file"
+
+
+def build_format(checked: Checked) -> FormatSettings:
+    """Converters, formats and their options; what is not read stays at its default."""
+    keys, headers = checked.flag("store.kafka.keys"), checked.flag("store.kafka.headers")
+    defaults = ConverterSettings(Converter.STRING)
+    header = checked.text("header.converter") if checked.reads("header.converter") else HeaderConverter.SIMPLE.value
+    return FormatSettings(
+        value=_converter(checked, "value"),
+        file=_file(checked, "format.class"),
+        null_values=NullValues(checked.text("behavior.on.null.values")),
+        tombstone_path=checked.text("tombstone.encoded.partition"),
+        report_null_values=checked.flag("report.null.values.to.dlq"),
+        compatibility=Compatibility(checked.text("schema.compatibility")),
+        key=_converter(checked, "key") if checked.reads("key.converter") else defaults,
+        keys=_file(checked, "keys.format.class") if keys else None,
+        header=HeaderConverter(header),
+        headers=_file(checked, "headers.format.class") if headers else None,
+        envelope=Envelope(
+            tuple(EnvelopeField(name) for name in checked.listed("export.envelope")),
+            checked.text("export.envelope.prefix"),
+        ),
+    )
+
+
+def _converter(checked: Checked, side: str) -> ConverterSettings:
+    prefix = f"{side}.converter"
+    return ConverterSettings(
+        Converter(checked.text(prefix)),
+        schemas_enable=_read_flag(checked, f"{prefix}.schemas.enable", unread=False),
+        replace_null_with_default=_read_flag(checked, f"{prefix}.replace.null.with.default", unread=True),
+        schema_text=checked.optional(SCHEMA) if side == "value" and checked.reads(SCHEMA) else None,
+        registry=build_registry(checked, side),
+        subject_names=SubjectNames(checked.text(f"{prefix}.{side}.subject.name.strategy")),
+    )
+
+
+def _read_flag(checked: Checked, name: str, *, unread: bool) -> bool:
+    return checked.flag(name) if checked.reads(name) else unread
+
+
+def _file(checked: Checked, name: str) -> FileSettings:
+    path = checked.text(name)
+    return FileSettings(
+        format=Own(path) if custom.is_path(path) else Format(path),
+        compression=_compression(checked),
+        byte_array_extension=checked.text("format.bytearray.extension"),
+        byte_array_separator=checked.text("format.bytearray.separator").encode(),
+        avro_codec=AvroCodec(checked.text("avro.codec")),
+        parquet_codec=ParquetCodec(checked.text("parquet.codec")),
+        parquet_row_group_bytes=checked.number("export.parquet.row.group.bytes"),
+        json_decimals=DecimalFormat(checked.text("json.decimal.format")),
+        json_array=checked.flag("export.json.array"),
+        block_bytes=checked.number("compressed_block_size"),
+    )
+
+
+def _compression(checked: Checked) -> Compression:
+    if checked.text("s3.compression.type") == "none":
+        return NoCompression()
+    level = checked.number("s3.compression.level")
+    return Gzip(None if level == -1 else level)

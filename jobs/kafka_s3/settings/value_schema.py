@@ -1,0 +1,58 @@
+"""The Avro schema of values in JSON without an envelope: `export.value.schema.file`, or the schema itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+from kafka_s3.errors import ConfigurationError
+from kafka_s3.settings.check import Checked
+from kafka_s3.settings.content_build import SCHEMA, SCHEMA_FILE
+from kafka_s3.settings.files import read_limited
+
+_NESTING_MAX: Final = 200
+
+
+def read_value_schema(checked: Checked, folder: Path) -> None:
+    """Put the schema in its compact form in the place of the file's name, relative to `folder`; say what is wrong.
+
+    Looked at here: that it is JSON, and a record. That it is a schema is found by who reads values by it.
+    """
+    name = SCHEMA if checked.is_set(SCHEMA) else SCHEMA_FILE
+    if not (checked.is_set(name) and checked.sure(name) and checked.reads(name)):
+        return
+    try:
+        text = checked.text(name)
+        checked.settle(SCHEMA, _compact(text if name == SCHEMA else read_limited(folder / text)))
+    except ConfigurationError as error:
+        checked.complain(name, error.what)
+
+
+def _compact(text: str) -> str:
+    wrong = "is not an Avro schema of a record"
+    try:
+        schema = json.loads(text)
+        if _depth(schema) > _NESTING_MAX:
+            raise RecursionError
+        compact = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+    except json.JSONDecodeError as error:
+        raise ConfigurationError(f"{wrong}: {error.msg} at line {error.lineno}, column {error.colno}.") from None
+    except (ValueError, RecursionError):
+        raise ConfigurationError(f"{wrong}: it is nested too deeply, or holds a number that is too long.") from None
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        raise ConfigurationError(f'{wrong}: it has to be an object with "type": "record".')
+    if not isinstance(schema.get("name"), str) or not isinstance(schema.get("fields"), list):
+        raise ConfigurationError(f'{wrong}: a record has a "name" and a list of "fields".')
+    return compact
+
+
+def _depth(value: object) -> int:
+    """How deep lists and objects lie in each other, level by level."""
+    level, depth = [value], 0
+    while level:
+        inner: list[object] = []
+        for each in level:
+            inner += each.values() if isinstance(each, dict) else each if isinstance(each, list) else []
+        level, depth = inner, depth + 1
+    return depth
