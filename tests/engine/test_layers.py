@@ -58,7 +58,7 @@ ALLOWED: dict[str, set[str]] = {
     "writer": {"converters", "formats", "naming", "partitioners", "ranges", "records", "rows", "settings"},
     "memory": {"errors", "letters", "ports", "ranges", "records"},
     "s3": {"custom", "errors", "ports", "retries", "settings"},
-    "kafka": {"errors", "letters", "ports", "ranges", "records", "settings"},
+    "kafka": {"errors", "letters", "ports", "ranges", "records", "rows", "settings"},
     "export": {
         "",
         "errors",
