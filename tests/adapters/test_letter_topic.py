@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka.admin import AclOperation
 
 from kafka_s3.errors import ConfigurationError, KafkaUnavailable, TopicMissing
 from kafka_s3.kafka import DeadLetterTopic, RedriveTopics
@@ -21,6 +22,7 @@ from kafka_s3.ports import LetterSink
 from kafka_s3.rows import Stage
 from kafka_s3.settings.content import Converter
 from kafka_s3.settings.model import DeadLetters, KafkaSettings, Settings
+from tests.adapters.test_kafka_errors import PASSWORD, SecuredPart
 from tests.support import make_settings
 from tools.parts.kafka import KafkaBroker
 from tools.parts.process import HOST
@@ -285,12 +287,48 @@ def test_redriven_to_nowhere(kafka: KafkaBroker, topic_name: str) -> None:
     assert "another topic" in caught.value.next
 
 
-def test_no_permission(nobody: str) -> None:
-    """A refusal is final and names the permission that a producer needs."""
-    deliveries = producing_client._Deliveries(settings(nobody, "dead"))
-    error = deliveries._translated(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), letter(3), "dead")
-    assert isinstance(error, ConfigurationError)
-    assert "Write on the topic" in error.next
+@pytest.fixture(scope="module")
+def secured() -> Iterator[SecuredPart]:
+    with SecuredPart() as part:
+        yield part
+
+
+def _as(part: SecuredPart, user: str, topic: str, password: str = PASSWORD) -> Settings:
+    return replace(settings("", topic), kafka=part.client(user, password))
+
+
+def test_describe_and_write_are_enough(secured: SecuredPart, topic_name: str) -> None:
+    """An idempotent producer into a topic that is there needs no other rights."""
+    secured.create_topic(topic_name)
+    secured.allow("reader", topic_name, AclOperation.DESCRIBE, AclOperation.WRITE)
+    send(DeadLetterTopic(_as(secured, "reader", topic_name)), letter())
+    assert len(read(secured, topic_name, 1)) == 1
+
+
+@pytest.mark.parametrize("rights", [(), (AclOperation.DESCRIBE,)])
+def test_no_permission(secured: SecuredPart, topic_name: str, rights: tuple[AclOperation, ...]) -> None:
+    """A client that may not see the topic, or not write to it, is refused for good and told which rights it needs."""
+    secured.create_topic(topic_name)
+    if rights:
+        secured.allow("stranger", topic_name, *rights)
+    with pytest.raises(ConfigurationError, match=f"refused access.*{topic_name}") as caught:
+        send(DeadLetterTopic(_as(secured, "stranger", topic_name)), letter())
+    assert "Describe and Write on the topic" in caught.value.next
+
+
+def test_no_permission_to_create(secured: SecuredPart, topic_name: str) -> None:
+    """A topic that is missing and may not be made is named with both ways out."""
+    secured.allow("stranger", topic_name, AclOperation.DESCRIBE, AclOperation.WRITE)
+    with pytest.raises(ConfigurationError, match=f"{topic_name} of dead letters cannot be created") as caught:
+        send(DeadLetterTopic(_as(secured, "stranger", topic_name)), letter())
+    assert caught.value.next == "Create it yourself, or give this client Create permission on it."
+
+
+def test_wrong_credentials(secured: SecuredPart) -> None:
+    """A wrong password is refused at once, and not repeated."""
+    with pytest.raises(ConfigurationError, match=r"(?s)uthentication failed") as caught:
+        send(DeadLetterTopic(_as(secured, "reader", "dead", "a-wrong-password")), letter())
+    assert "a-wrong-password" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,20 @@ class _Topics(KafkaBroker):
                 ) from None
             raise self._translated(exception, doing) from None
 
+    def _translated(self, exception: KafkaException, doing: str) -> ExporterError:
+        return _denied(exception.args[0], f"{doing} {self._where}") or super()._translated(exception, doing)
+
+
+def _denied(error: KafkaError, doing: str) -> ConfigurationError | None:
+    """A refusal, with the permissions that writing needs."""
+    if error.code() not in _DENIED:
+        return None
+    return ConfigurationError(
+        f"Kafka refused access while {doing}: {said(error)} ({error.name()}).",
+        next="Check security.protocol, sasl.* and ssl.*, and the ACLs: Describe and Write on the topic "
+        "(before Kafka 2.8 IdempotentWrite on the cluster, too).",
+    )
+
 
 class _Deliveries:
     """An idempotent producer over the connector's own client configuration; every receipt is waited for."""
@@ -160,6 +174,7 @@ class _Deliveries:
         self._complaints = Complaints()
         self._producer: Producer | None = None
         self._known: set[str] = set()
+        self._topic = ""
         self._letters = 0
         self._bytes = 0
         self._failed: tuple[KafkaError, DeadLetter, str] | None = None
@@ -187,6 +202,7 @@ class _Deliveries:
     ) -> None:
         if self._producer is None:
             self._producer = self._open()
+        self._topic = topic
         more: dict[str, Any] = {}
         if timestamp_ms is not None and timestamp_ms >= 0:
             more["timestamp"] = timestamp_ms
@@ -213,10 +229,11 @@ class _Deliveries:
         if self._producer is None:
             return
         deadline = time.monotonic() + 2 * DELIVERY_TIMEOUT_S  # librdkafka ends each after its own timeout
-        while self._producer.flush(_LISTEN_S):
+        doing = f"producing dead letters to {self._topic}"
+        while self._flush(self._producer, doing):
             if self._complaints.is_final():
                 assert self._complaints.last is not None
-                raise self._refused(self._complaints.last, "producing dead letters")
+                raise self._refused(self._complaints.last, doing)
             if time.monotonic() > deadline:
                 raise KafkaUnavailable(f"Kafka acknowledged no dead letters {self._where} for too long.")
         self._letters = self._bytes = 0
@@ -229,8 +246,14 @@ class _Deliveries:
         """End the producer; what an error left in its queue is not sent any more."""
         if self._producer is not None:
             self._producer.purge()
-            self._producer.flush(1)
             self._producer = None
+
+    def _flush(self, producer: Producer, doing: str) -> int:
+        """How many receipts are missing after a moment."""
+        try:
+            return producer.flush(_LISTEN_S)
+        except KafkaException as error:  # what ends the whole producer, a missing permission among it
+            raise self._refused(error.args[0], doing) from None
 
     def _open(self) -> Producer:
         configuration = {
@@ -261,11 +284,8 @@ class _Deliveries:
         return self._refused(error, f"producing {what} to {topic}")
 
     def _refused(self, error: KafkaError, doing: str) -> ExporterError:
-        if error.code() in _DENIED:
-            return ConfigurationError(
-                f"Kafka refused access while {doing} {self._where}: {said(error)} ({error.name()}).",
-                next="Check security.protocol, sasl.* and ssl.*, and the ACLs: Describe and Write on the topic.",
-            )
+        if (denied := _denied(error, f"{doing} {self._where}")) is not None:
+            return denied
         if error.code() in UNKNOWN_TOPIC:
             return TopicMissing(
                 f"Kafka does not know the topic while {doing} {self._where}: {said(error)}.", next="Was it deleted?"
