@@ -60,7 +60,7 @@ def letter_of(tp: TopicPartition, record: Record, *, stage: str, error: str, con
         record.value,
         record.headers,
         stage,
-        reason.encode("utf-8", "backslashreplace").decode(),
+        reason if reason.isascii() else reason.encode("utf-8", "backslashreplace").decode(),
         connector,
     )
 

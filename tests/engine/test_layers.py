@@ -75,7 +75,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "memory": {"errors", "letters", "ports", "ranges", "records"},
     "s3": {"custom", "errors", "ports", "retries", "settings"},
-    "kafka": {"errors", "letters", "ports", "ranges", "records", "settings"},
+    "kafka": {"errors", "letters", "ports", "ranges", "records", "rows", "settings"},
     "registry": {"errors", "ports", "retries", "settings"},
     "export": {
         "",

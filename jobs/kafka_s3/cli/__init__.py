@@ -15,7 +15,7 @@ from kafka_s3 import __version__
 from kafka_s3.errors import ExporterError
 
 #: In the order of `--help`. A module is cheap to import: what is heavy is imported where it is needed.
-COMMANDS: Final = ("validate", "preview", "plan", "run", "status", "verify", "adopt")
+COMMANDS: Final = ("validate", "preview", "plan", "run", "status", "verify", "adopt", "redrive")
 _OWN_EXIT_STATUS: Final = frozenset({"run"})
 
 

@@ -1,14 +1,15 @@
-"""Kafka, through confluent-kafka (librdkafka): planning's questions and the reading of ranges.
+"""Kafka, through confluent-kafka (librdkafka): planning's questions, the reading of ranges, and dead letters.
 
 Nothing here joins a consumer group or commits an offset: partitions are assigned, positions live in the bucket.
 
 How long a broker that is down is waited for: `CONNECT_TIMEOUT_S` when planning begins, `REQUEST_TIMEOUT_S` for each
-request once it has answered, and `export.read.timeout.ms` while a range is read.
+request once it has answered, `export.read.timeout.ms` while a range is read, and `DELIVERY_TIMEOUT_S` for a letter.
 """
 
 from __future__ import annotations
 
 from kafka_s3.kafka.broker import KafkaBroker
+from kafka_s3.kafka.producer import DeadLetterTopic, RedriveTopics
 from kafka_s3.kafka.reader import KafkaSource
 
-__all__ = ["KafkaBroker", "KafkaSource"]
+__all__ = ["DeadLetterTopic", "KafkaBroker", "KafkaSource", "RedriveTopics"]

@@ -1,0 +1,131 @@
+"""`kafka-s3 redrive`: sends dead letters back."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from kafka_s3.cli.common import Time, as_json, configured, count, load_configuration, now_ms, print_json, printable
+from kafka_s3.export.log import Log
+from kafka_s3.export.redrive import Redriven, Wanted, redrive
+from kafka_s3.naming import LogLayout
+from kafka_s3.rows import Stage
+
+_TOPIC: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
+
+
+class _Topic(click.ParamType):  # type: ignore[type-arg]  # generic only in newer releases of click
+    """A name that Kafka lets a topic have; it becomes a part of a key, too."""
+
+    name = "topic"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not _TOPIC.fullmatch(value):
+            self.fail(f"{value!r} is no name of a topic.", param, ctx)
+        return str(value)
+
+
+class _Offsets(click.ParamType):  # type: ignore[type-arg]
+    """`A-B`, both included, or `A`; as a half-open range."""
+
+    name = "offsets"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        match = re.fullmatch(r"(\d{1,19})(?:-(\d{1,19}))?", value, re.ASCII)
+        if match is None:
+            self.fail(f"{value!r} is neither an offset like 17 nor offsets like 17-42.", param, ctx)
+        first = int(match.group(1))
+        last = int(match.group(2) or first)
+        if last < first:
+            self.fail(f"{value!r}: the last offset is before the first.", param, ctx)
+        return first, last + 1
+
+
+@click.command("redrive", short_help="Send dead letters back to their topic, or to another.")
+@configured
+@click.option(
+    "--to", type=_Topic(), metavar="TOPIC", help="Where to; it has to exist. Default: each letter's own topic."
+)
+@click.option("--topic", type=_Topic(), metavar="TOPIC", help="Only records of this topic.")
+@click.option("--partition", type=click.IntRange(0), metavar="N", help="Only records of this Kafka partition.")
+@click.option("--offsets", type=_Offsets(), metavar="A-B", help="Only these offsets, B included; or a single one.")
+@click.option("--since", type=Time(), metavar="TIME", help="Only records with a timestamp from this one on; ISO 8601.")
+@click.option("--until", type=Time(), metavar="TIME", help="Only records with a timestamp before this one.")
+@click.option(
+    "--stage",
+    type=click.Choice([stage.value for stage in Stage], case_sensitive=False),
+    help="Only records that were refused there.",
+)
+@click.option("--error", metavar="TEXT", help="Only records whose reason contains this text.")
+@click.option("--keep-timestamps", is_flag=True, help="Send the records' own timestamps, not the present time.")
+@click.option("--again", is_flag=True, help="Also letters that were sent to the same topic before.")
+@click.option("--dry-run", is_flag=True, help="Only count what would be sent.")
+@as_json
+def command(
+    config: Path,
+    worker: Path | None,
+    to: str | None,
+    topic: str | None,
+    partition: int | None,
+    offsets: tuple[int, int] | None,
+    since: int | None,
+    until: int | None,
+    stage: str | None,
+    error: str | None,
+    keep_timestamps: bool,
+    again: bool,
+    dry_run: bool,
+    json_: bool,
+) -> None:
+    """Send the dead letters of CONFIG back to Kafka: all that its commits hold, or those that meet every option.
+
+    A record goes out as it came, key, value and headers byte for byte, under the present time unless its timestamp is
+    kept. In its own topic it gets its own partition; in another one its key decides. Correct what refused it first,
+    or the next run refuses it again.
+
+    What was sent is written down in the bucket, and a letter goes to the same topic once. If this command is killed,
+    some letters may be sent again by the next one.
+
+    Exits with 1 if no letter meets the options, or if something went wrong.
+    """
+    if since is not None and until is not None and until <= since:
+        raise click.UsageError("--until is not after --since.")
+    settings = load_configuration(config, worker).settings
+    from kafka_s3.kafka import RedriveTopics
+    from kafka_s3.s3 import S3Store
+
+    log = Log(S3Store(settings.s3), LogLayout(settings.log_root, settings.name))
+    wanted = Wanted(topic, partition, offsets, since, until, stage, error)
+    with contextlib.closing(RedriveTopics(settings, to=to, keep_timestamps=keep_timestamps)) as topics:
+        done = redrive(
+            log,
+            wanted,
+            to=to,
+            again=again,
+            sink=None if dry_run else topics,
+            at_ms=now_ms(),
+            tell=lambda text: click.echo(printable(text), err=True),
+        )
+    if json_:
+        print_json({"matched": done.matched, "sent_before": done.before, "dry_run": dry_run, "sent": done.sent})
+    else:
+        _print(done, dry_run=dry_run)
+    raise click.exceptions.Exit(0 if done.matched else 1)
+
+
+def _print(done: Redriven, *, dry_run: bool) -> None:
+    if not done.matched:
+        click.echo("No dead letter meets the options.", err=True)
+        return
+    for topic, letters in sorted(done.sent.items()):
+        said = "would be sent" if dry_run else "sent"
+        click.echo(f"{count(letters, 'dead letter')} {said} to {printable(topic)}.")
+    if done.before:
+        were = f"{count(done.before, 'dead letter')} {'was' if done.before == 1 else 'were'}"
+        click.echo(f"{were} sent there before; --again sends {'it' if done.before == 1 else 'them'} again.")

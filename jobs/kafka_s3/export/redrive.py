@@ -1,0 +1,207 @@
+"""Redriving: dead letters go back to their topic, or to another, and what went where is written down.
+
+`redriven/<topic>/<object of dead letters>/<n>.json` says which letters of an object were sent to a topic. It is
+written once they are safe there, so whoever dies between the two sends them twice; otherwise a letter goes to the
+same topic once, unless it is asked for again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from kafka_s3.commit_log import FORMAT_VERSION, RangeEntry
+from kafka_s3.errors import Fenced, LogDamaged
+from kafka_s3.export.letter_objects import commits_with_letters, read_letters
+from kafka_s3.export.log import Log
+from kafka_s3.export.run import Tell
+from kafka_s3.letters import DeadLetter, redriven_key, redriven_prefix
+from kafka_s3.ports import LetterSink, Put
+
+NAMES_MAX: Final = 100  # others that redrive the same object to the same topic at the same moment
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which letters; what is `None` does not matter. `offsets`, `[since_ms, until_ms)`: half-open.
+
+    The times are those of the records; one without a timestamp lies in no interval. `error`: a part of the reason, in
+    whichever case.
+    """
+
+    topic: str | None = None
+    partition: int | None = None
+    offsets: tuple[int, int] | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    stage: str | None = None
+    error: str | None = None
+
+    def may_be_in(self, done: RangeEntry) -> bool:
+        """Whether the letters of a range are worth reading."""
+        made = done.dead_letters
+        return (
+            made is not None
+            and self.topic in (None, done.topic)
+            and self.partition in (None, done.partition)
+            and (self.offsets is None or (made.first_offset < self.offsets[1] and self.offsets[0] <= made.last_offset))
+        )
+
+    def holds(self, letter: DeadLetter) -> bool:
+        return (
+            self.topic in (None, letter.topic)
+            and self.partition in (None, letter.partition)
+            and (self.offsets is None or self.offsets[0] <= letter.offset < self.offsets[1])
+            and self._is_timely(letter.timestamp_ms)
+            and self.stage in (None, letter.stage)
+            and (self.error is None or self.error.casefold() in letter.error.casefold())
+        )
+
+    def _is_timely(self, timestamp_ms: int | None) -> bool:
+        if self.since_ms is None and self.until_ms is None:
+            return True
+        return (
+            timestamp_ms is not None
+            and (self.since_ms is None or self.since_ms <= timestamp_ms)
+            and (self.until_ms is None or timestamp_ms < self.until_ms)
+        )
+
+
+class Redrive(msgspec.Struct, frozen=True, kw_only=True):
+    """What was sent: of each `(first, last)` of `offsets`, every letter of the object from the one to the other."""
+
+    format_version: int = FORMAT_VERSION
+    to: str
+    object: str
+    sha256: str
+    offsets: tuple[tuple[int, int], ...]
+    letters: int
+    at_ms: int
+
+
+@dataclass(slots=True)
+class Redriven:
+    """What came of it. `matched` letters are wanted; `before` of them were sent to the same topic earlier.
+
+    `sent`: how many letters went to which topic; in a dry run, how many would.
+    """
+
+    matched: int = 0
+    before: int = 0
+    sent: dict[str, int] = field(default_factory=dict)
+
+
+def redrive(
+    log: Log, wanted: Wanted, *, to: str | None, again: bool, sink: LetterSink | None, at_ms: int, tell: Tell
+) -> Redriven:
+    """Send the wanted letters to `to`, or each to its own topic, oldest first; without a sink only count them."""
+    report = Redriven()
+    _, commits = commits_with_letters(log)
+    for commit in commits:
+        for done in commit.ranges:
+            if not wanted.may_be_in(done):
+                continue
+            assert done.dead_letters is not None
+            target, key = to if to is not None else done.topic, done.dead_letters.key
+            letters = read_letters(log, done)  # first: it refuses a key that is none
+            picked = _Picked(letters, wanted, _Sent(() if again else _earlier(log, target, key)))
+            if sink is None:
+                picked.exhaust()
+            else:
+                sink.send(picked)
+            report.matched += picked.matched
+            report.before += picked.matched - picked.sent
+            if not picked.sent:
+                continue
+            report.sent[target] = report.sent.get(target, 0) + picked.sent
+            if sink is not None:
+                _write_down(log, done, target, picked, at_ms)
+                tell(f"{picked.sent} dead letters of {key} sent to {target}")
+    return report
+
+
+class _Sent:
+    """Offsets `[first, last]` of an object that were sent before."""
+
+    def __init__(self, redrives: Iterable[Redrive]) -> None:
+        self._first: list[int] = []
+        self._last: list[int] = []
+        for first, last in sorted(run for each in redrives for run in each.offsets):
+            if self._last and first <= self._last[-1]:
+                self._last[-1] = max(self._last[-1], last)
+            else:
+                self._first.append(first)
+                self._last.append(last)
+
+    def __contains__(self, offset: int) -> bool:
+        at = bisect_right(self._first, offset) - 1
+        return at >= 0 and offset <= self._last[at]
+
+
+class _Picked:
+    """The letters to send, and which those were once they have been read."""
+
+    def __init__(self, letters: Iterable[DeadLetter], wanted: Wanted, before: _Sent) -> None:
+        self._letters = letters
+        self._wanted = wanted
+        self._before = before
+        self.matched = 0
+        self.sent = 0
+        self.runs: list[tuple[int, int]] = []
+
+    def __iter__(self) -> Iterator[DeadLetter]:
+        running = False
+        for letter in self._letters:
+            matches = self._wanted.holds(letter)
+            self.matched += matches
+            if not matches or letter.offset in self._before:
+                running = False
+                continue
+            self.sent += 1
+            if running:
+                self.runs[-1] = (self.runs[-1][0], letter.offset)
+            else:
+                self.runs.append((letter.offset, letter.offset))
+            running = True
+            yield letter
+
+    def exhaust(self) -> None:
+        for _ in self:
+            pass
+
+
+def _earlier(log: Log, to: str, letters_key: str) -> Iterator[Redrive]:
+    """What was sent of an object to a topic."""
+    for info in log.store.list(redriven_prefix(log.layout, to, letters_key)):
+        way_out = "Restore it from the bucket's versions; --again sends whatever was sent before."
+        data = log.store.get(info.key)
+        if data is None:
+            raise LogDamaged(f"{info.key} was listed and then gone.", next="Something deletes records: stop it.")
+        try:
+            found = msgspec.json.decode(data, type=Redrive)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise LogDamaged(f"{info.key} is no record of a redrive: {error}.", next=way_out) from None
+        if (found.to, found.object) != (to, letters_key) or found.format_version > FORMAT_VERSION:
+            raise LogDamaged(f"{info.key} is a record of {found.object} sent to {found.to}.", next=way_out)
+        yield found
+
+
+def _write_down(log: Log, done: RangeEntry, to: str, picked: _Picked, at_ms: int) -> None:
+    made = done.dead_letters
+    assert made is not None
+    record = Redrive(
+        to=to, object=made.key, sha256=made.sha256, offsets=tuple(picked.runs), letters=picked.sent, at_ms=at_ms
+    )
+    data = msgspec.json.encode(record)
+    taken = sum(1 for _ in log.store.list(redriven_prefix(log.layout, to, made.key)))
+    for number in range(taken, taken + NAMES_MAX):
+        key = redriven_key(log.layout, to, made.key, number)
+        if log.store.put_if_absent(key, data) is Put.CREATED or log.store.get(key) == data:
+            return
+    raise Fenced(
+        f"{picked.sent} dead letters of {made.key} were sent to {to}, but others write down theirs all the time."
+    )

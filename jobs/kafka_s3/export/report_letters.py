@@ -1,0 +1,71 @@
+"""Reporting: committed dead letters go to their topic (`errors.deadletterqueue.topic.name`), at least once, in order.
+
+They come from the objects that the log lists, so nothing is produced for what was not committed. `reported/<seq>`
+marks how far that has come: the letters of this entry, and of every one before, are safe in the topic. It is written
+after them, so whoever dies between the two leaves them to the next run, which sends them again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from kafka_s3.errors import LogDamaged
+from kafka_s3.export.letter_objects import CommitLetters, commits_with_letters, read_letters
+from kafka_s3.export.log import Log
+from kafka_s3.export.run import Exporter, Tell
+from kafka_s3.letters import DeadLetter, reported_key, reported_prefix
+from kafka_s3.naming import parse_seq
+from kafka_s3.ports import LetterSink
+
+
+def report(exporter: Exporter, sink: LetterSink, tell: Tell) -> int:
+    """Produce the dead letters of every commit that was not reported yet, and say how many.
+
+    Where nothing was committed since, it costs two LISTs; a marker is written only where there is something new.
+    """
+    log, total = exporter.log, 0
+    before = _reported(log)
+    newest, commits = commits_with_letters(log, after_seq=before)
+    marked = before
+    for commit in commits:
+        sending = _Letters(log, commit)
+        sink.send(sending)
+        _mark(log, commit.seq, sending.count)
+        tell(f"commit {commit.seq}: {sending.count} dead letters sent to {exporter.settings.dead_letters.topic}")
+        marked, total = commit.seq, total + sending.count
+    if newest > marked:
+        _mark(log, newest, 0)
+    return total
+
+
+class _Letters:
+    """The letters of a commit, counted as they are read."""
+
+    def __init__(self, log: Log, commit: CommitLetters) -> None:
+        self._log = log
+        self._commit = commit
+        self.count = 0
+
+    def __iter__(self) -> Iterator[DeadLetter]:
+        for done in self._commit.ranges:
+            for letter in read_letters(self._log, done):
+                self.count += 1
+                yield letter
+
+
+def _reported(log: Log) -> int:
+    """The newest entry that was reported, -1 for none."""
+    for info in log.store.list(reported_prefix(log.layout), limit=1):
+        seq = parse_seq(info.key)
+        if seq is None:
+            raise LogDamaged(
+                f"{info.key} is no marker of reported dead letters.", next="Remove what does not belong there."
+            )
+        return seq
+    return -1
+
+
+def _mark(log: Log, seq: int, letters: int) -> None:
+    """Someone else may have done so: what it says is true either way."""
+    log.store.put_if_absent(reported_key(log.layout, seq), json.dumps({"seq": seq, "letters": letters}).encode())
