@@ -316,6 +316,7 @@ def test_the_next_url(broken: bytes | None) -> None:
         answer(404, b'{"error_code":0,"message":"Could not find resource"}'),
         answer(404, b'{"error_code":[40403],"message":{}}'),
         answer(404, b"[]"),
+        answer(400, b'{"error_code":40403,"message":"Not found"}'),
         answer(400, b'{"error_code":"x"}'),
         answer(405, b""),
     ],
