@@ -39,9 +39,15 @@ def compact(value: Json) -> str:
 
 def jackson(text: str) -> str:
     """A JSON string as Jackson writes it."""
-    return "".join(
-        f"\\u{ord(each):04X}" if each < " " and each not in "\b\t\n\f\r" else compact(each)[1:-1] for each in text
-    ).join('""')
+    return f'"{"".join(map(_jackson, text))}"'
+
+
+def _jackson(character: str) -> str:
+    if character < " " and character not in "\b\t\n\f\r":
+        return f"\\u{ord(character):04X}"
+    if character > "\uffff":
+        return json.dumps(character)[1:-1].upper().replace("U", "u")
+    return compact(character)[1:-1]
 
 
 def random_case(random: Random, depth: int = 3, plain_names: bool = False) -> Case:

@@ -11,8 +11,8 @@ from kafka_s3.cli.common import as_json, configured, count, load_configuration, 
 from kafka_s3.export.log import Log
 from kafka_s3.export.verify import Kafka, Progress, Verified, verify
 from kafka_s3.naming import LogLayout
-from kafka_s3.wiring import make_registries
 from kafka_s3.settings import Settings
+from kafka_s3.wiring import make_registries
 
 _ORPHANS_SHOWN = 20
 

@@ -105,10 +105,10 @@ class _Writer:
                 return name
         full = self._named(wanted, namespace)
         self._defined.append((schema, full))
-        space, _, name = full.rpartition(".")
-        made: dict[str, Any] = {"type": "record", "name": name, "namespace": space, **internal}
+        made: dict[str, Any] = {"type": "record", **_name(full), **internal}
         if doc := schema.parameters.get(f"{NAMESPACE}.record.doc"):
             made["doc"] = doc
+        space = full.rpartition(".")[0]
         made["fields"] = [self._field(field, space, schema.parameters) for field in fields]
         if not internal or wanted != f"{NAMESPACE}.{MAP_ENTRY}":
             made.update(_properties(schema))
@@ -117,8 +117,8 @@ class _Writer:
     def _named(self, wanted: str, namespace: str) -> str:
         """A full name that Avro takes and nothing else has."""
         full = wanted if is_full_name(wanted) else ".".join(valid_name(each) for each in wanted.split("."))
-        if "." not in full and namespace and full in self._taken:
-            full = f"{namespace}.{full}"  # a name without a namespace cannot be called from within one
+        if "." not in full and namespace:
+            full = f"{namespace}.{full}"  # within a namespace, readers differ about a name without one
         full = unused(full, self._taken)
         self._taken.add(full)
         return full
@@ -131,8 +131,7 @@ class _Writer:
                 return name
         full = self._named(wanted, namespace)
         self._defined.append((schema, full))
-        space, _, name = full.rpartition(".")
-        made = {"type": "enum", "name": name, "namespace": space, "symbols": list(schema.symbols)}
+        made = {"type": "enum", **_name(full), "symbols": list(schema.symbols)}
         return {**made, **_properties(schema)}
 
     def _field(self, field: ConnectField, namespace: str, parameters: dict[str, str]) -> dict[str, Any]:
@@ -151,6 +150,11 @@ class _Writer:
         if field.plain != field.name:
             made["connect.name"] = field.name
         return made
+
+
+def _name(full: str) -> dict[str, str]:
+    space, _, name = full.rpartition(".")
+    return {"name": name, "namespace": space} if space else {"name": name}
 
 
 def _properties(schema: ConnectSchema) -> dict[str, Any]:

@@ -181,7 +181,7 @@ def _double(value: Any) -> float:
 def float32(number: float) -> float:
     """The nearest float of 32 bits."""
     try:
-        return float(struct.unpack("f", struct.pack("f", number))[0])
+        return float(struct.unpack("<f", struct.pack("<f", number))[0])
     except OverflowError:
         raise Refused(f"{number} does not fit into float") from None
 

@@ -20,7 +20,7 @@ from kafka_s3.export.log import Log
 from kafka_s3.export.verify_log import STRANGE, CheckedEntry, walk
 from kafka_s3.export.verify_objects import Comparison, NotCheckable, ReadObject, read_object
 from kafka_s3.naming import DataName, KeyLayout, parse_data_key
-from kafka_s3.ports import Broker, Registries, ObjectStore, RecordSource, TopicView
+from kafka_s3.ports import Broker, ObjectStore, RecordSource, Registries, TopicView
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.settings import from_mapping
 from kafka_s3.settings.model import Settings

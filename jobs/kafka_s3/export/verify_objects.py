@@ -160,9 +160,7 @@ class Comparison:
             return _HashingUpload(self.settings.layout, names, content, written_contents)
 
         at_ms = interval_of(done.interval, self.entry_interval).start_ms
-        writer = RangeWriter(
-            self.settings, self.generation, at_ms, open_upload, registries=self.registries
-        )
+        writer = RangeWriter(self.settings, self.generation, at_ms, open_upload, registries=self.registries)
         seen = 0
         try:
             with contextlib.closing(self.source.open(offsets)) as reader:

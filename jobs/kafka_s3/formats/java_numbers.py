@@ -48,7 +48,7 @@ def _roundings(number: float) -> list[str]:
 
 def _single(number: float) -> float:
     try:
-        return float(struct.unpack("f", struct.pack("f", number))[0])
+        return float(struct.unpack("<f", struct.pack("<f", number))[0])
     except OverflowError:  # the largest float, rounded up
         return float("inf")
 

@@ -30,6 +30,7 @@ _NAMED = ("record", "enum", "fixed")
 _MAP_ENTRY = "io.confluent.connect.avro.MapEntry"
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
 # A control character by its number; or a backslash that is one, so that what follows it is not taken for an escape.
+_BEYOND_BMP = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
 _ESCAPE = re.compile(rb"\\\\|\\u00[01][a-f]")
 
 
@@ -42,10 +43,18 @@ def writer_for(schema: Schema | None, decimals: DecimalFormat) -> Write:
         lines = list(map(encode, values if ready is None else map(ready, values)))
         for index, line in enumerate(lines):
             if b"\\u00" in line:
-                lines[index] = _ESCAPE.sub(_upper, line)
+                lines[index] = line = _ESCAPE.sub(_upper, line)
+            if not line.isascii():
+                lines[index] = _BEYOND_BMP.sub(_surrogates, line)
         return lines
 
     return write
+
+
+def _surrogates(found: re.Match[bytes]) -> bytes:
+    """Jackson writes what Java has two chars for as two escapes."""
+    high, low = divmod(ord(found[0].decode()) - 0x10000, 0x400)
+    return b"\\u%04X\\u%04X" % (0xD800 + high, 0xDC00 + low)
 
 
 def _upper(found: re.Match[bytes]) -> bytes:
