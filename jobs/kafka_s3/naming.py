@@ -13,6 +13,7 @@ The log lies under `<log dir>/<connector>/`. `<seq>` is inverted, so that the ne
 
 from __future__ import annotations
 
+import enum
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -23,17 +24,30 @@ _SEQ_TOP = 10**SEQ_DIGITS - 1
 _BLOCK_EXTENSION = r"(?:\.[a-z]+)*"
 
 
+class Naming(enum.Enum):
+    """What data objects are called: as Connect's sink does, or as the older Block-GZIP connector did."""
+
+    CONNECT = "CONNECT"
+    BLOCK_GZIP = "BLOCK_GZIP"
+
+
 @dataclass(frozen=True, slots=True)
 class KeyLayout:
-    """The parts of a data key that the configuration sets, the same for every object of a connector."""
+    """The parts of a data key that the configuration sets, the same for every object of a connector.
+
+    Under Block-GZIP's naming `topics_dir` is its prefix, and all topics lie together; the rest means nothing.
+    """
 
     topics_dir: str = "topics"
     directory_delim: str = "/"
     file_delim: str = "+"
     offset_pad_width: int = 10
+    naming: Naming = Naming.CONNECT
 
     def topic_prefix(self, topic: str) -> str:
         """The prefix that every data key of a topic begins with; a blank `topics.dir` is left out."""
+        if self.naming is Naming.BLOCK_GZIP:
+            return _block_prefix(self.topics_dir)
         return self.directory_delim.join(part for part in (self.topics_dir, topic) if part) + self.directory_delim
 
 
@@ -68,6 +82,8 @@ def format_data_key(layout: KeyLayout, name: DataName) -> str:
     >>> format_data_key(KeyLayout(), DataName("orders", "partition=3", 3, 42, ".json.gz"))
     'topics/orders/partition=3/orders+3+0000000042.json.gz'
     """
+    if layout.naming is Naming.BLOCK_GZIP:
+        return format_block_key(layout.topics_dir, name)
     f = layout.file_delim
     file = f"{name.topic}{f}{name.partition}{f}{name.start_offset:0{layout.offset_pad_width or 1}d}"
     if name.generation:
@@ -80,6 +96,8 @@ def format_data_key(layout: KeyLayout, name: DataName) -> str:
 
 def parse_data_key(layout: KeyLayout, topic: str, key: str) -> DataName | None:
     """The name behind a key of `topic`, or `None` if it is no data key of this layout."""
+    if layout.naming is Naming.BLOCK_GZIP:
+        return parse_block_key(layout.topics_dir, topic, key)
     prefix = layout.topic_prefix(topic)
     if not key.startswith(prefix):
         return None

@@ -25,7 +25,7 @@ from kafka_s3.lifetime import die_with_parent
 from kafka_s3.planning import RunRequest
 from kafka_s3.settings import Lookups, load, read_text
 from kafka_s3.settings.model import Settings
-from kafka_s3.wiring import ask_registries, export_ranges, make_exporter
+from kafka_s3.wiring import ask_registries, export_ranges, make_exporter, report_letters
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,7 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = _settings(arguments)
         with _context(settings) as context:
             request = replace(_request(arguments), spark_application=context.applicationId)
-            report = run(make_exporter(settings), request, SparkExecute(context, settings), tell=_say)
+            exporter = make_exporter(settings)
+            report = run(exporter, request, SparkExecute(context, settings), tell=_say)
+            report_letters(exporter, _say)
     except ExporterError as error:
         print(error, file=sys.stderr, flush=True)
         return error.exit_status

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from kafka_s3.export.run import Execute, Exporter
+from kafka_s3.export.run import Execute, Exporter, Tell
 from kafka_s3.export.schemas import NOTHING_KNOWN, Known, known_schemas
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
 from kafka_s3.ports import KnownSchemas, Registries, SchemaRegistry
@@ -51,6 +52,17 @@ def ask_registries(settings: Settings, tasks: Sequence[RangeTask]) -> Known:
         known_schemas(values, settings, topics, key=False) if values is not None else KnownSchemas(),
         known_schemas(keys, settings, topics, key=True) if keys is not None else KnownSchemas(),
     )
+
+
+def report_letters(exporter: Exporter, tell: Tell) -> None:
+    """Send committed dead letters to their topic, where one is configured."""
+    if exporter.settings.dead_letters.topic is None:
+        return
+    from kafka_s3.export.report_letters import report
+    from kafka_s3.kafka import DeadLetterTopic
+
+    with contextlib.closing(DeadLetterTopic(exporter.settings)) as sink:
+        report(exporter, sink, tell)
 
 
 def export_ranges(settings: Settings, tasks: Sequence[RangeTask], known: Known = NOTHING_KNOWN) -> list[RangeResult]:

@@ -11,6 +11,7 @@ import fastavro
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from kafka_s3.converters.connect_avro import avro_schema
 from kafka_s3.converters.connect_fast import decoder
 from kafka_s3.converters.connect_schema import NESTING_MAX, Refused, read_schema
@@ -20,7 +21,6 @@ from kafka_s3.formats.json_text import writer_for
 from kafka_s3.rows import Tombstone, Unwritable
 from kafka_s3.schemas.model import Schema
 from kafka_s3.settings.content import Converter, ConverterSettings, DecimalFormat
-
 from tests.engine.envelopes import DATA, Case, compact, envelope, random_case
 
 randoms = st.integers(0, 2**64).map(Random)
@@ -112,7 +112,9 @@ def _damaged(random: Random, text: str) -> str:
         return text
     at = random.randrange(len(text))
     cut = text[at : at + random.randint(0, 3)]
-    return text[:at] + random.choice(["", "0", "null", "9" * 20, "-", ".5", '"', "[1]", cut * 2]) + text[at + len(cut) :]
+    return (
+        text[:at] + random.choice(["", "0", "null", "9" * 20, "-", ".5", '"', "[1]", cut * 2]) + text[at + len(cut) :]
+    )
 
 
 @settings(max_examples=200)
@@ -156,7 +158,9 @@ def _flipped(random: Random, text: bytes) -> bytes:
 @given(st.binary(max_size=60) | st.text(max_size=40).map(str.encode))
 def test_no_bytes_are_too_odd(value: bytes) -> None:
     """Whatever arrives, it is refused with a reason, or is an envelope."""
-    rows = converter()([value, b'{"schema":' + value + b',"payload":1}', b'{"schema":{"type":"int8"},"payload":' + value])
+    rows = converter()(
+        [value, b'{"schema":' + value + b',"payload":1}', b'{"schema":{"type":"int8"},"payload":' + value]
+    )
     assert isinstance(rows.excluded[0], Unwritable)
     assert all(isinstance(each, Unwritable | Tombstone) for each in rows.excluded.values())
 
@@ -241,7 +245,9 @@ def test_a_refusal_says_what_is_wrong_and_where(schema: Any, payload: str, reaso
     assert one(schema, payload) == Unwritable(reason)
 
 
-@pytest.mark.parametrize("value", [b"1", b"[]", b"{}", b'{"schema":null}', b'{"schema":null,"payload":1,"x":1}', b"null"])
+@pytest.mark.parametrize(
+    "value", [b"1", b"[]", b"{}", b'{"schema":null}', b'{"schema":null,"payload":1,"x":1}', b"null"]
+)
 def test_json_that_is_no_envelope_says_so(value: bytes) -> None:
     """Exactly the two fields; the reason names the property to change."""
     assert "schemas.enable" in converter()([value]).excluded[0].reason  # type: ignore[union-attr]
@@ -263,7 +269,9 @@ def test_a_value_without_a_schema_is_json() -> None:
     """schema null: the JSON's own types, and `None` among the schemas."""
     rows = converter()([envelope(None, '{"b":[1,2.5,null,1e10],"a":"é"}'), envelope({"type": "int8"}, "1")])
     assert rows.schemas == [None, Schema('{"type":"int","connect.type":"int8"}')]
-    assert writer_for(None, DecimalFormat.BASE64)(rows.values(None)[:1]) == ['{"b":[1,2.5,null,1.0E10],"a":"é"}'.encode()]
+    assert writer_for(None, DecimalFormat.BASE64)(rows.values(None)[:1]) == [
+        '{"b":[1,2.5,null,1.0E10],"a":"é"}'.encode()
+    ]
 
 
 # Schemas as AvroData writes them.

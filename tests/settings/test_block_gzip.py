@@ -5,10 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.naming import KeyLayout
+from kafka_s3.naming import KeyLayout, Naming
 from kafka_s3.settings import Loaded, from_mapping
 from kafka_s3.settings.content import Converter, Format
-from kafka_s3.settings.model import Naming
 
 Load = Callable[..., Loaded]
 
@@ -31,7 +30,7 @@ def problems_of(more: dict[str, str]) -> dict[str, str]:
 def test_it_loads_as_it_is() -> None:
     """What the page requires is enough: no flush.size, no storage.class, no format; its defaults are its own."""
     settings = from_mapping(OLDER, offline=True).settings
-    assert settings.naming is Naming.BLOCK_GZIP
+    assert settings.layout.naming is Naming.BLOCK_GZIP
     assert settings.format.file.format is Format.BLOCK_GZIP
     assert settings.format.file.block_bytes == 67_108_864
     assert settings.format.value.converter is Converter.BYTE_ARRAY
@@ -87,7 +86,7 @@ def test_what_a_plan_of_it_holds_is_the_same_configuration() -> None:
     """`resolved` holds today's names once, and says whose names objects have."""
     settings = from_mapping({**OLDER, "s3.prefix": "p"}, offline=True).settings
     again = from_mapping(settings.resolved, offline=True).settings
-    assert again.naming is Naming.BLOCK_GZIP
+    assert again.layout.naming is Naming.BLOCK_GZIP
     assert (again.resolved, again.configuration_sha256) == (settings.resolved, settings.configuration_sha256)
     assert not settings.resolved.keys() & {"s3.bucket", "s3.prefix", "s3.endpoint", "s3.path_style"}
     named = {**settings.resolved, "connector.class": "io.confluent.connect.s3.S3SinkConnector"}

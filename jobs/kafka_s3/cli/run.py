@@ -12,7 +12,7 @@ from kafka_s3.errors import EXIT_DATA, EXIT_DONE
 from kafka_s3.export.run import RunReport, prepare, run
 from kafka_s3.planning import RunRequest
 from kafka_s3.settings import Settings
-from kafka_s3.wiring import in_threads, make_exporter
+from kafka_s3.wiring import in_threads, make_exporter, report_letters
 
 
 @click.command("run", short_help="Run the export once, here or on Spark.")
@@ -47,7 +47,9 @@ def command(
 
 
 def _run_here(settings: Settings, request: RunRequest) -> int:
-    report = run(make_exporter(settings), request, in_threads(settings), click.echo)
+    exporter = make_exporter(settings)
+    report = run(exporter, request, in_threads(settings), click.echo)
+    report_letters(exporter, click.echo)
     _summarise(report)
     return report.exit_status
 

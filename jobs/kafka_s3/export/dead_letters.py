@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from kafka_s3.export.uploads import FamilyUpload
 from kafka_s3.families import ClosedBy, Holds, OpenUpload, Stream, Upload, WrittenObject
@@ -19,6 +19,9 @@ from kafka_s3.records import Record, RecordBatch
 from kafka_s3.settings.content import Gzip
 from kafka_s3.settings.model import Settings
 from kafka_s3.writer import Rejected
+
+
+SAID_MAX: Final = 20  # of a range's bad records that are logged one by one
 
 
 class LetterFile:
@@ -36,6 +39,7 @@ class LetterFile:
         self._columns: tuple[Sequence[Any], ...] = ()
         self._records = 0
         self._first = self._last = 0
+        self._said: list[str] | None = [] if settings.dead_letters.log else None
 
     def __call__(self, rejected: Rejected, batch: RecordBatch, index: int) -> None:
         if batch is not self._batch:
@@ -52,7 +56,17 @@ class LetterFile:
         data = self._compressor.compress(encode(letter) + b"\n")
         self._stream.feed(data, self._upload, self._part_size)
         self._last = rejected.offset
+        if self._said is not None and self._records < SAID_MAX:
+            self._said.append(str(rejected))
         self._records += 1
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The first SAID_MAX of them in words, and how many more there are; nothing unless errors.log.enable is set."""
+        if self._said is None:
+            return ()
+        more = self._records - len(self._said)
+        return (*self._said, *([f"and {more} more in this range: see its dead letters"] if more else []))
 
     def finish(self) -> WrittenObject | None:
         """The object, or `None` if no record was refused."""

@@ -165,7 +165,7 @@ def _close(
         )
         return _put(exporter.log, entry), []
     tell(f"plan {plan.seq}: {sum(r.end - r.start for r in plan.ranges)} offsets in {len(plan.ranges)} ranges")
-    exported = _export(exporter, planned, world, execute)
+    exported = _export(exporter, planned, world, execute, tell)
     entry = new_entry(
         settings,
         request,
@@ -210,7 +210,7 @@ class Exported:
     failures: list[tuple[TopicPartition, Failure]]
 
 
-def _export(exporter: Exporter, planned: Planned, world: World, execute: Execute) -> Exported:
+def _export(exporter: Exporter, planned: Planned, world: World, execute: Execute, tell: Tell) -> Exported:
     """Execute a plan's ranges and keep, of each partition, the contiguous prefix that succeeded."""
     plan = planned.plan
     barred = {left.tp: left.reason for left in world.left_out}
@@ -225,6 +225,9 @@ def _export(exporter: Exporter, planned: Planned, world: World, execute: Execute
         if each.tp not in barred and each.tp in world.offsets
     ]
     results = {result.planned: result for result in _executed(execute, tasks)} if tasks else {}
+    for result in results.values():
+        for refused in result.refused:
+            tell(f"bad record: {refused}")
     views = exporter.broker.topics()
     changed = {
         name for name, state in plan.topics.items() if name not in views or views[name].topic_id != state.topic_id

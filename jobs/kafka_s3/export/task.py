@@ -45,6 +45,7 @@ class RangeResult:
     planned: PlannedRange
     entry: RangeEntry | None
     failure: Failure | None
+    refused: tuple[str, ...] = ()  # the first records that were left out, where errors.log.enable asks for them
 
 
 class _Holes:
@@ -101,7 +102,7 @@ def export_range(
                 letters.abort()
                 return RangeResult(planned, None, Failure(f"{planned.offsets}: {problem}", EXIT_DATA))
             entry = _entry(task, planned.end, written, holes.count, reader.leader_epoch, letters.finish())
-            return RangeResult(planned, entry, None)
+            return RangeResult(planned, entry, None, letters.said)
     except ExporterError as error:
         with contextlib.suppress(ExporterError):  # the first error is the one to tell; a sweep finds what is left
             writer.abort()

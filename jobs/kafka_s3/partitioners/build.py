@@ -9,6 +9,7 @@ from typing import assert_never
 
 from kafka_s3.joda.buckets import Bucketer
 from kafka_s3.joda.zones import zone
+from kafka_s3.naming import Naming, block_partition
 from kafka_s3.partitioners.by_field import FieldPaths
 from kafka_s3.partitioners.by_time import TimePaths
 from kafka_s3.partitioners.own import OwnPaths, OwnTimes
@@ -45,6 +46,16 @@ def default_paths(batch: RecordBatch, rows: Rows) -> Paths:  # noqa: ARG001
 
 
 @dataclass(frozen=True, slots=True)
+class OnePath:
+    """The same path for every record."""
+
+    path: str
+
+    def __call__(self, batch: RecordBatch, rows: Rows) -> Paths:  # noqa: ARG002
+        return Paths(self.path)
+
+
+@dataclass(frozen=True, slots=True)
 class WithSchemaName:
     """Puts the name of the value's schema before or after the path; a value without a schema has `null`."""
 
@@ -71,6 +82,8 @@ class WithSchemaName:
 
 def _configured(settings: Settings, at_ms: int) -> Partitioner:
     delim = settings.layout.directory_delim
+    if settings.layout.naming is Naming.BLOCK_GZIP:
+        return OnePath(block_partition(at_ms))
     match settings.partitioner:
         case DefaultPartitioner():
             return default_paths

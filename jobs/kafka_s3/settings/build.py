@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 from kafka_s3 import custom
-from kafka_s3.naming import KeyLayout
+from kafka_s3.naming import KeyLayout, Naming
 from kafka_s3.settings import block_gzip, catalogue, credential_names, storage
 from kafka_s3.settings.check import Checked, show
 from kafka_s3.settings.client import Client
@@ -23,7 +23,6 @@ from kafka_s3.settings.model import (
     FieldTime,
     KafkaSettings,
     Limits,
-    Naming,
     Partitioner,
     RecordTime,
     RunTime,
@@ -61,6 +60,7 @@ def build_settings(checked: Checked, client: Client, session_token: Given | None
             directory_delim=checked.text("directory.delim"),
             file_delim=checked.text("file.delim"),
             offset_pad_width=checked.number("filename.offset.zero.pad.width"),
+            naming=Naming.BLOCK_GZIP if block_gzip.is_meant(checked.given) else Naming.CONNECT,
         ),
         log_root=checked.text("export.log.dir"),
         s3=build_s3(checked, session_token),
@@ -72,7 +72,6 @@ def build_settings(checked: Checked, client: Client, session_token: Given | None
         ),
         schedule=build_schedule(checked),
         dead_letters=_dead_letters(checked),
-        naming=Naming.BLOCK_GZIP if block_gzip.is_meant(checked.given) else Naming.CONNECT,
         resolved=resolved,
         configuration_sha256=_hash(resolved),
     )

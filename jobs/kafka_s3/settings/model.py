@@ -200,13 +200,6 @@ class ScheduleSettings:
     timezone: str = "UTC"
 
 
-class Naming(enum.Enum):
-    """What data objects are called: as Connect's sink does, or as the older Block-GZIP connector did."""
-
-    CONNECT = "CONNECT"
-    BLOCK_GZIP = "BLOCK_GZIP"
-
-
 @dataclass(frozen=True, slots=True)
 class DeadLetters:
     """What becomes of bad records beside their object in the bucket (`errors.tolerance=all` only).
@@ -246,4 +239,3 @@ class Settings:
     configuration_sha256: str = ""
     schema_affix: SchemaAffix = SchemaAffix.NONE
     dead_letters: DeadLetters = DeadLetters()
-    naming: Naming = Naming.CONNECT
