@@ -12,10 +12,10 @@ from typing import Final
 
 from tests.examples.example import (
     AVRO,
+    AVRO_FILES,
     BY_HOUR,
     BY_THREES,
     HOURS,
-    NO_AVRO,
     NO_PATTERN,
     PATTERN,
     PLAIN,
@@ -23,7 +23,6 @@ from tests.examples.example import (
     SINK,
     STORAGE,
     Example,
-    Needs,
     Runs,
     Wrong,
     hour_folder,
@@ -77,12 +76,12 @@ _BUILT_IN: Final = {"locale": "en-US", "timezone": "UTC", "timestamp.extractor":
 _BY_DAY: Final = threes(".json", "year=2024/month=01/day=15")
 
 EXAMPLES: Final = (
-    Example("quick-start", PAGE, _QUICK_START, Needs(NO_AVRO)),
+    Example("quick-start", PAGE, _QUICK_START, AVRO_FILES),
     Example(
         "quick-start-file",
         PAGE,
         {name: text for name, text in _QUICK_START.items() if name != "s3.region"},
-        Needs(NO_AVRO),
+        AVRO_FILES,
         suffix=".properties",
     ),
     Example(
@@ -122,7 +121,6 @@ EXAMPLES: Final = (
                 "s3.bucket.name": "is required",
                 "storage.class": "must not be blank",
                 "partitioner.class": "must not be blank",
-                **NO_AVRO,
             }
         ),
     ),
@@ -184,7 +182,7 @@ EXAMPLES: Final = (
         ".properties",
     ),
     Example("gzip", PAGE, {"s3.compression.type": "gzip"}, Runs(threes(".json.gz", "partition=0")), PLAIN),
-    Example("enhanced-avro", PAGE, {"format.class": AVRO, "enhanced.avro.schema.support": True}, Needs(NO_AVRO), PLAIN),
+    Example("enhanced-avro", PAGE, {"format.class": AVRO, "enhanced.avro.schema.support": True}, AVRO_FILES, PLAIN),
     Example(
         "default-credentials-misspelt",
         PAGE,

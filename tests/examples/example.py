@@ -22,17 +22,17 @@ class Runs:
 
 @dataclass(frozen=True)
 class Needs:
-    """It is right, and needs what issue 6 builds: change it to `Runs` when that is there.
+    """It is right and accepted; what it makes of records comes with `parts`: then its outcome is a `Runs`."""
 
-    `problems`: how today's message about each property begins; there are no others.
-    """
-
-    problems: Mapping[str, str]
+    parts: str
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """The sink refuses it too, or knows no such property. `problems` as above."""
+    """The sink refuses it too, or knows no such property.
+
+    `problems`: how the message about each property begins; there are no others.
+    """
 
     problems: Mapping[str, str]
 
@@ -91,13 +91,9 @@ def hour_folder(hour: int) -> str:
 BY_THREES: Final = threes(".json", "partition=0")
 AT_ONCE: Final = {"partition=0/{t}+0+0000000000.json": range(9)}
 BY_HOUR: Final = threes(".json", hour_folder(10), hour_folder(10), hour_folder(11))
-NO_AVRO: Final = {"format.class": "AvroFormat is not supported yet"}
-NO_PARQUET: Final = {"format.class": "ParquetFormat is not supported yet"}
-NO_REGISTRY: Final = {"value.converter": "AvroConverter is not supported yet"}
-NO_DEAD_LETTERS: Final = {
-    "errors.tolerance": "all is not supported yet",
-    "errors.deadletterqueue.topic.name": "not supported yet",
-}
+AVRO_FILES: Final = Needs("Avro files")
+PARQUET_FILES: Final = Needs("Parquet files")
+DEAD_LETTERS: Final = Needs("dead letters")
 NO_PATTERN: Final = {
     "path.format": "Path format cannot be empty.",
     "partition.duration.ms": "Partition duration needs to be a positive.",

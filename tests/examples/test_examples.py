@@ -28,7 +28,8 @@ from tools.parts.s3 import MotoServer
 
 EXAMPLES = (*confluent.EXAMPLES, *guide.EXAMPLES)
 RUN = [each for each in EXAMPLES if isinstance(each.outcome, Runs)]
-REFUSED = [each for each in EXAMPLES if not isinstance(each.outcome, Runs)]
+ACCEPTED = [each for each in EXAMPLES if isinstance(each.outcome, Needs)]
+REFUSED = [each for each in EXAMPLES if isinstance(each.outcome, Wrong)]
 
 START_MS = round(datetime(2024, 1, 15, 10, tzinfo=UTC).timestamp() * 1000)
 HOURS = (("2024-01-15T10:00", "2024-01-15T11:00"), ("2024-01-15T11:00", "2024-01-15T12:00"))
@@ -144,13 +145,22 @@ def test_keys_may_come_from_a_backend_for_secrets(place: Place) -> None:
     assert place.bodies() == place.expected(guide.SECRET_KEYS.outcome)
 
 
+@pytest.mark.parametrize("example", ACCEPTED, ids=lambda example: example.name)
+def test_it_is_accepted(tmp_path: Path, example: Example) -> None:
+    """With a worker whose values have schemas, as the pages have one in mind, nothing is wrong with it."""
+    worker = {
+        "value.converter": "io.confluent.connect.avro.AvroConverter",
+        "value.converter.schema.registry.url": "http://schema-registry:8081",
+    }
+    write_properties(tmp_path / "worker.properties", worker)
+    result = call("validate", _write(tmp_path, example, {}))
+    assert result.exit_code == 0, result.output
+
+
 @pytest.mark.parametrize("example", REFUSED, ids=lambda example: example.name)
 def test_it_is_refused_by_name_and_for_nothing_else(tmp_path: Path, example: Example) -> None:
-    """Each problem is named with its reason, all at once, and what is not about them is accepted.
-
-    If this fails because something is supported now: make the example's outcome a `Runs`.
-    """
-    assert isinstance(example.outcome, Needs | Wrong)
+    """Each problem is named with its reason, all at once, and what is not about them is accepted."""
+    assert isinstance(example.outcome, Wrong)
     config = _write(tmp_path, example, {})
     result = call("validate", config, "--json")
     assert result.exit_code == 1

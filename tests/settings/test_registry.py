@@ -32,12 +32,18 @@ REACHED: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     ),
     "login that is not asked for": ({"basic.auth.user.info": "u:p"}, {"url": "http://r:8081"}),
     "token": (
-        {**TOKEN, "bearer.auth.logical.cluster": "lsrc-1", "schema.registry.url": "http://u:p@r"},
+        {
+            **TOKEN,
+            "bearer.auth.logical.cluster": "lsrc-1",
+            "bearer.auth.identity.pool.id": "pool-1",
+            "schema.registry.url": "http://u:p@r",
+        },
         {
             "url": "http://r",
             "bearer.auth.credentials.source": "STATIC_TOKEN",
             "bearer.auth.token": CANARY,
             "bearer.auth.logical.cluster": "lsrc-1",
+            "bearer.auth.identity.pool.id": "pool-1",
         },
     ),
     "TLS": (

@@ -169,6 +169,8 @@ def test_every_default_passes_its_own_check_and_every_row_says_why(prop: Propert
         ("flush.size", "\N{ARABIC-INDIC DIGIT FIVE}", "Not a number of type INT"),
         ("s3.compression.level", "10", "Value must be no more than 9"),
         ("s3.elastic.buffer.init.capacity", "4095", "Value must be at least 4096"),
+        ("value.converter.encoding", "latin1", "Value must be one of: [UTF-8]"),
+        ("key.converter.encoding", "UTF-16", "Value must be one of: [UTF-8]"),
         ("json.decimal.format", "hex", "Value must be one of: [BASE64, NUMERIC]"),
         ("connect.meta.data", "yes", "Expected value to be either true or false"),
         # accepted by the sink, and nonsense
