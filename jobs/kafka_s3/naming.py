@@ -195,10 +195,6 @@ class LogLayout:
     def announced_key(self, seq: int) -> str:
         return f"{self.announced_prefix}{invert_seq(seq)}"
 
-    def rejected_key(self, seq: int, topic: str, partition: int, start_offset: int) -> str:
-        """Dead letters of one range of one commit."""
-        return f"{self.root}/{self.connector}/rejected/{invert_seq(seq)}/{topic}+{partition}+{start_offset:010d}.jsonl"
-
     def owner_key(self, topics_dir: str, topic: str) -> str:
         """Who owns the data keys of a topic. It does not name the connector: that is what two of them contend for."""
         return "/".join(part for part in (self.root, "owners", topics_dir, f"{topic}.json") if part)

@@ -37,10 +37,12 @@ def converter_for(
         case (Converter.BYTE_ARRAY, Format.JSON):
             return bytes_to_json
         case _:
-            return _with_schema(settings, registry, topic, key)
+            return _with_schema(settings, file, registry, topic, key)
 
 
-def _with_schema(settings: ConverterSettings, registry: SchemaRegistry | None, topic: str, key: bool) -> Convert:
+def _with_schema(
+    settings: ConverterSettings, file: FileSettings, registry: SchemaRegistry | None, topic: str, key: bool
+) -> Convert:
     """Converters whose rows have schemas; each brings its libraries along only where it is used."""
     made: Any
     match settings.converter:
@@ -48,7 +50,8 @@ def _with_schema(settings: ConverterSettings, registry: SchemaRegistry | None, t
             from kafka_s3.converters.avro import AvroValues
 
             assert registry is not None, "AvroConverter without a schema registry"
-            made = AvroValues(registry, settings.subject_names, topic, key=key)
+            columns = file.format is Format.PARQUET
+            made = AvroValues(registry, settings.subject_names, topic, key=key, columns=columns)
         case Converter.JSON if settings.schemas_enable:
             from kafka_s3.converters.envelope import EnvelopeJson
 
@@ -59,9 +62,9 @@ def _with_schema(settings: ConverterSettings, registry: SchemaRegistry | None, t
 
             made = TypedJson(parse_avro(settings.schema_text))
         case Converter.JSON:
-            from kafka_s3.converters.anything import AnythingJson
+            from kafka_s3.converters.anything import json_to_anything
 
-            made = AnythingJson()
+            made = json_to_anything
         case other:
             from kafka_s3.converters.primitives import Primitive
 

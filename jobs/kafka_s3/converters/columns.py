@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_s3.converters.build import Convert, converter_for
@@ -11,9 +11,9 @@ from kafka_s3.converters.headers import HeaderColumn
 from kafka_s3.converters.kafka_fields import KafkaFields
 from kafka_s3.ports import Registries
 from kafka_s3.records import RecordBatch
-from kafka_s3.rows import Excluded, Rows, Stage, Tombstone, Unwritable
+from kafka_s3.rows import Excluded, Lines, Rows, Schemas, Stage, Tombstone, Unwritable, by_schema
 from kafka_s3.schemas.model import Schema
-from kafka_s3.settings.content import ConverterSettings, FileSettings
+from kafka_s3.settings.content import Converter, ConverterSettings, FileSettings, Format
 from kafka_s3.settings.model import Settings
 
 _NO_KEY = Unwritable("the key is null, and store.kafka.keys=true wants one", Stage.TASK_PUT)
@@ -32,7 +32,9 @@ class Columns:
         self._kafka_fields = KafkaFields(settings.format, self._key_rows) if settings.format.envelope.fields else None
 
     def __call__(self, batch: RecordBatch) -> tuple[Rows, ...]:
-        rows = self._converter(batch, self._settings.value, self._settings.file, key=False)(batch.values())
+        value, file = self._settings.value, self._settings.file
+        rows = self._converter(batch, value, file, key=False)(batch.values())
+        rows = suited(rows, value.converter, file, len(batch))
         if self._kafka_fields is not None:
             rows = self._kafka_fields(batch, rows)
         columns = [rows]
@@ -55,6 +57,7 @@ class Columns:
 
     def _keys(self, batch: RecordBatch, file: FileSettings) -> Rows:
         rows = self._converter(batch, self._settings.key, file, key=True)(batch.keys())
+        rows = suited(rows, self._settings.key.converter, file, len(batch))
         return excluding(rows, {index: _of_key(why) for index, why in rows.excluded.items()}) if rows.excluded else rows
 
     def _key_rows(self, batch: RecordBatch, file: FileSettings) -> Rows:
@@ -75,6 +78,43 @@ def _of_key(why: Excluded) -> Excluded:
     return Unwritable(f"its key: {why.reason}", Stage.KEY_CONVERTER)
 
 
+def suited(rows: Any, converter: Converter, file: FileSettings, count: int) -> Any:
+    """The rows, those left out that this format has no place for: without a schema, or too large for their column."""
+    if file.format not in (Format.AVRO, Format.PARQUET):
+        return rows
+    excluded = dict(rows.excluded)
+    for indexes, part in by_schema(rows, count):
+        if part.schemas is None:
+            name = file.format.value.rpartition(".")[2]
+            excluded.update(dict.fromkeys(indexes, Unwritable(f"it has no schema, and {name} needs one")))
+        elif file.format is Format.PARQUET and converter is not Converter.AVRO:  # which looks itself
+            from kafka_s3.schemas.arrow import can_misfit, misfits
+
+            if can_misfit(part.schemas):
+                found = misfits(part.values(part.schemas), part.schemas)
+                excluded.update((indexes[place], Unwritable(why)) for place, why in found.items())
+    return excluding(rows, excluded) if len(excluded) > len(rows.excluded) else rows
+
+
 def excluding(rows: Any, excluded: dict[int, Excluded]) -> Any:
-    """The same rows with other reasons for those left out: `Lines` and every kind of `Structs` are dataclasses."""
-    return replace(rows, excluded=excluded)
+    """The same rows with more of them, or others, left out."""
+    return replace(rows, excluded=excluded) if isinstance(rows, Lines) else _Excluding(rows, excluded)
+
+
+@dataclass(frozen=True, slots=True)
+class _Excluding:
+    """`Structs`, until they are parted."""
+
+    rows: Any
+    excluded: Mapping[int, Excluded]
+
+    @property
+    def schemas(self) -> Schemas:
+        schemas: Schemas = self.rows.schemas
+        return schemas
+
+    def part(self, start: int, stop: int) -> Any:
+        return self.rows.part(start, stop)
+
+    def pick(self, indexes: Sequence[int]) -> Any:
+        return self.rows.pick(indexes)

@@ -20,7 +20,6 @@ from kafka_s3.settings.content import Gzip
 from kafka_s3.settings.model import Settings
 from kafka_s3.writer import Rejected
 
-
 SAID_MAX: Final = 20  # of a range's bad records that are logged one by one
 
 
