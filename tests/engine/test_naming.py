@@ -151,13 +151,10 @@ def test_data_keys_are_those_of_the_table(name: DataName, layout: KeyLayout, key
 
 
 def test_log_keys_are_those_of_the_table() -> None:
-    """Plans, entries, announcements, dead letters and owners lie where DESIGN §3 says."""
+    """Plans, entries, announcements and owners lie where DESIGN §3 says."""
     assert LOG.plan_key(0) == "_kafka_s3/orders/plan/9999999999999999999.json"
     assert LOG.log_key(41) == "_kafka_s3/orders/log/9999999999999999958.json"
     assert LOG.announced_key(41) == "_kafka_s3/orders/announced/9999999999999999958"
-    assert LOG.rejected_key(1, "orders", 2, 3) == (
-        "_kafka_s3/orders/rejected/9999999999999999998/orders+2+0000000003.jsonl"
-    )
     assert LOG.owner_key("topics", "orders") == "_kafka_s3/owners/topics/orders.json"
     assert LOG.owner_key("", "orders") == "_kafka_s3/owners/orders.json"
 

@@ -103,7 +103,8 @@ def left_out(settings: Settings, records: Sequence[Record], cuts: Sequence[int] 
 
 def _remember(refused: list[int], rejected: Rejected, batch: RecordBatch, index: int) -> None:
     assert batch.offset_at(index) == rejected.offset
-    refused.append(rejected.offset)
+    if rejected.reason != "the value is null":  # a tombstone that is ignored is reported, and counted by itself
+        refused.append(rejected.offset)
 
 
 def at(*offsets: int) -> list[Record]:

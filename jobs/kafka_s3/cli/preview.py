@@ -82,10 +82,10 @@ def command(
 def _registries(settings: Settings, schemas: Path | None) -> Registries:
     """Where schemas come from: the folder. A registry is never asked: a preview needs no network."""
     wanted = Converter.AVRO in (settings.format.value.converter, settings.format.key.converter)
-    if schemas is None:
-        if wanted:
-            raise click.UsageError("AvroConverter reads schemas: give them as --schemas DIR with <id>.avsc.")
+    if not wanted:
         return Registries()
+    if schemas is None:
+        raise click.UsageError("AvroConverter reads schemas: give them as --schemas DIR with <id>.avsc.")
     registry = folder_registry(schemas)
     return Registries(registry, registry)
 
