@@ -201,6 +201,12 @@ def test_which_values_which_format_holds(
             "key.converter",
             "set key.converter=org.apache.kafka.connect.converters.ByteArrayConverter",
         ),
+        (
+            {**WITH_KEYS, "behavior.on.null.values": "write", "tombstone.encoded.partition": "a|..|b"}
+            | {"directory.delim": "|"},
+            "tombstone.encoded.partition",
+            "lead out of their folder",
+        ),
         ({"export.envelope": "topic,topic"}, "export.envelope", "twice"),
         (
             {"export.envelope": "topic", "value.converter": "StringConverter"},
@@ -340,6 +346,8 @@ def test_what_a_producer_is_told_beside_that_is_needless(load_with: Load) -> Non
     for name in ("producer.override.acks", "producer.override.security.protocol"):
         assert rows[name].meaning.startswith("needless: ")
     assert load_with({"producer.override.bootstrap.servers": "a:1"})
+    to_worker = {**TOLERANT, TOPIC: "dlq", "producer.override.bootstrap.servers": "a:1"}
+    assert load_with(to_worker, worker={"bootstrap.servers": "a:1"})
 
 
 RELOADED = [
