@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.settings import Loaded, Lookups, from_mapping, load, loading
+from kafka_s3.settings import Loaded, Lookups, catalogue, from_mapping, load, loading
 from kafka_s3.settings.content import (
     AvroCodec,
     Compatibility,
@@ -28,6 +28,7 @@ from kafka_s3.settings.content import (
     SubjectNames,
 )
 from kafka_s3.settings.model import DeadLetters
+from kafka_s3.settings.properties import Kind
 from tests.support import MINIMAL
 
 Load = Callable[..., Loaded]
@@ -435,3 +436,26 @@ def test_any_text_is_a_schema_or_a_problem(text: str) -> None:
         from_mapping({**MINIMAL, **PLAIN, "export.value.schema": text}, offline=True)
     except ConfigurationError as error:
         assert {problem.name for problem in error.problems} == {"export.value.schema"}  # noqa: PT017
+
+
+_OFFERED = {name: [each.name for each in prop.choices] for name, prop in catalogue.PROPERTIES.items() if prop.choices}
+_PLAUSIBLE = {
+    **{name: names for name, names in _OFFERED.items() if name != "s3.compression.type"},
+    **{name: ["true"] for name, prop in catalogue.PROPERTIES.items() if prop.kind is Kind.BOOLEAN},
+    "export.envelope": ["topic", "key,headers"],
+    "export.value.schema": [json.dumps(SCHEMA, indent=1)],
+}
+_ONE = st.sampled_from([(name, text) for name, texts in _PLAUSIBLE.items() for text in texts])
+
+
+@given(st.lists(_ONE, max_size=4), st.sampled_from([REGISTRY, ENVELOPE, PLAIN, {}]))
+def test_whatever_loads_loads_again_from_its_plan(some: list[tuple[str, str]], around: dict[str, str]) -> None:
+    """Of any configuration that is right, what its plan holds is right too, and shapes objects as it does."""
+    whole = {**MINIMAL, **KEY_REGISTRY, **around, **dict(some)}
+    try:
+        settings = from_mapping(whole, offline=True).settings
+    except ConfigurationError:
+        return
+    again = from_mapping(settings.resolved, offline=True).settings
+    assert again.configuration_sha256 == settings.configuration_sha256
+    assert (again.format, again.naming) == (settings.format, settings.naming)
