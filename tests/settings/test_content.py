@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.settings import Loaded, Lookups, catalogue, from_mapping, load, loading
+from kafka_s3.settings import Loaded, Lookups, from_mapping, load, loading
 from kafka_s3.settings.content import (
     AvroCodec,
     Compatibility,
@@ -27,20 +27,11 @@ from kafka_s3.settings.content import (
     ParquetCodec,
     SubjectNames,
 )
-from kafka_s3.settings.model import DeadLetters
-from kafka_s3.settings.properties import Kind
+from tests.settings.given import ENVELOPE, INLINE, KEY_REGISTRY, PLAIN, REGISTRY, SCHEMA, WITH_KEYS
 from tests.support import MINIMAL
 
 Load = Callable[..., Loaded]
 Problems = Callable[..., dict[str, str]]
-
-REGISTRY = {"value.converter": "AvroConverter", "value.converter.schema.registry.url": "http://registry:8081"}
-KEY_REGISTRY = {"key.converter": "AvroConverter", "key.converter.schema.registry.url": "http://registry:8081"}
-WITH_KEYS = {"store.kafka.keys": "true"}
-ENVELOPE = {"value.converter": "JsonConverter"}
-PLAIN = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
-SCHEMA = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
-INLINE = {**PLAIN, "export.value.schema": json.dumps(SCHEMA)}
 
 
 def test_every_property_of_formats_reaches_its_setting(load_with: Load) -> None:
@@ -293,142 +284,6 @@ def test_a_schema_that_is_none_is_a_problem(tmp_path: Path, content: bytes, said
     assert said in raised.value.problems[0].message
 
 
-TOLERANT = {"errors.tolerance": "all"}
-TOPIC = "errors.deadletterqueue.topic.name"
-
-
-def test_dead_letters(load_with: Load) -> None:
-    """Everything about dead letters has its setting where bad records are left out, and none where they are not."""
-    more = {
-        TOPIC: "dlq",
-        "errors.deadletterqueue.topic.replication.factor": "1",
-        "errors.deadletterqueue.context.headers.enable": "true",
-        "errors.log.enable": "true",
-        "export.errors.fraction.max": "0.25",
-    }
-    settings = load_with({**TOLERANT, **more}).settings
-    assert settings.dead_letters == DeadLetters("dlq", 1, True, 0.25, True)
-    assert settings.tolerate_bad_records
-    assert load_with(more).settings.dead_letters == DeadLetters()
-    ignored = {**TOLERANT, "behavior.on.null.values": "ignore", "report.null.values.to.dlq": "false"}
-    assert not load_with(ignored).settings.format.report_null_values
-
-
-@pytest.mark.parametrize(
-    ("more", "name", "said"),
-    [
-        ({TOPIC: "orders"}, TOPIC, "may not be included in the list of topics"),
-        ({TOPIC: "orders", "topics": None, "topics.regex": "or.*"}, TOPIC, "in the regex matching"),
-        (
-            {TOPIC: "dlq", "producer.override.sasl.jaas.config": "x"},
-            "producer.override.sasl.jaas.config",
-            "set consumer.override.sasl.jaas.config to the same",
-        ),
-        (
-            {TOPIC: "dlq", "producer.override.bootstrap.servers": "a:1", "consumer.override.bootstrap.servers": "b:1"},
-            "producer.override.bootstrap.servers",
-            "set consumer.override.bootstrap.servers to the same",
-        ),
-    ],
-)
-def test_dead_letters_that_would_get_lost_or_come_back(
-    problems_of: Problems, more: dict[str, str], name: str, said: str
-) -> None:
-    """No topic of dead letters is exported, and they go where the client that reads goes."""
-    assert said in problems_of({**TOLERANT, **more})[name]
-
-
-def test_what_a_producer_is_told_beside_that_is_needless(load_with: Load) -> None:
-    """Tuning is listed with the reason; so is the way to Kafka where it is the reader's own, or nothing is produced."""
-    same = {f"{side}.override.security.protocol": "SSL" for side in ("producer", "consumer")}
-    rows = {
-        row.name: row for row in load_with({**TOLERANT, TOPIC: "dlq", "producer.override.acks": "1", **same}).report
-    }
-    for name in ("producer.override.acks", "producer.override.security.protocol"):
-        assert rows[name].meaning.startswith("needless: ")
-    assert load_with({"producer.override.bootstrap.servers": "a:1"})
-    to_worker = {**TOLERANT, TOPIC: "dlq", "producer.override.bootstrap.servers": "a:1"}
-    assert load_with(to_worker, worker={"bootstrap.servers": "a:1"})
-
-
-RELOADED = [
-    {},
-    {**REGISTRY, "format.class": "ParquetFormat", "export.envelope": "topic,headers"},
-    {**REGISTRY, "value.converter.basic.auth.credentials.source": "USER_INFO"}
-    | {"value.converter.basic.auth.user.info": "user:password"},
-    {**REGISTRY, "value.converter.schema.registry.url": "http://user:password@a:1,http://b:1"},
-    {**REGISTRY, "value.converter.bearer.auth.credentials.source": "STATIC_TOKEN"}
-    | {"value.converter.bearer.auth.token": "token"},
-    {**WITH_KEYS, **KEY_REGISTRY, "behavior.on.null.values": "write", "store.kafka.headers": "true"},
-    {**INLINE, "format.class": "ParquetFormat"},
-    {**ENVELOPE, **TOLERANT, TOPIC: "dlq", "schema.compatibility": "BACKWARD"},
-    {"format.class": "BlockGzipFormat", "compressed_block_size": "1000"},
-    {"format.class": "ByteArrayFormat", "s3.compression.type": "gzip"},
-]
-
-
-@pytest.mark.parametrize("more", RELOADED, ids=lambda more: ",".join(more) or "minimal")
-def test_what_a_plan_holds_is_a_configuration_of_the_same_objects(load_with: Load, more: dict[str, str]) -> None:
-    """`resolved` loads again, to the same hash and the same contents of objects: verify reads old plans so."""
-    settings = load_with(more).settings
-    again = from_mapping(settings.resolved, offline=True).settings
-    assert again.configuration_sha256 == settings.configuration_sha256
-    assert again.resolved == settings.resolved
-    assert again.format == settings.format or any("auth" in name or "@" in text for name, text in more.items())
-
-
-SHAPING = {
-    "avro.codec": ({**REGISTRY, "format.class": "AvroFormat"}, "snappy"),
-    "parquet.codec": ({**REGISTRY, "format.class": "ParquetFormat"}, "zstd"),
-    "export.parquet.row.group.bytes": ({**REGISTRY, "format.class": "ParquetFormat"}, "1048576"),
-    "json.decimal.format": (REGISTRY, "NUMERIC"),
-    "export.json.array": ({}, "true"),
-    "schema.compatibility": (REGISTRY, "FULL"),
-    "value.converter.value.subject.name.strategy": (REGISTRY, "RecordNameStrategy"),
-    "value.converter.replace.null.with.default": (ENVELOPE, "false"),
-    "value.converter.schemas.enable": (ENVELOPE, "false"),
-    "export.value.schema": (PLAIN, json.dumps(SCHEMA)),
-    "store.kafka.keys": ({}, "true"),
-    "store.kafka.headers": ({}, "true"),
-    "keys.format.class": (WITH_KEYS, "JsonFormat"),
-    "headers.format.class": ({"store.kafka.headers": "true"}, "JsonFormat"),
-    "key.converter": (WITH_KEYS, "LongConverter"),
-    "header.converter": ({"store.kafka.headers": "true"}, "StringConverter"),
-    "tombstone.encoded.partition": ({**WITH_KEYS, "behavior.on.null.values": "write"}, "gone"),
-    "report.null.values.to.dlq": ({**TOLERANT, "behavior.on.null.values": "ignore"}, "false"),
-    "errors.tolerance": ({}, "all"),
-    "export.envelope": ({}, "topic"),
-    "export.envelope.prefix": ({"export.envelope": "topic"}, "_"),
-    "compressed_block_size": ({"format.class": "BlockGzipFormat"}, "5"),
-}
-
-
-@pytest.mark.parametrize("name", SHAPING)
-def test_what_shapes_objects_makes_another_plan(load_with: Load, name: str) -> None:
-    """A plan is not finished under another value of what its bytes, names or contents hang on."""
-    around, value = SHAPING[name]
-    ours, theirs = (load_with(each).settings for each in (around, {**around, name: value}))
-    assert ours.configuration_sha256 != theirs.configuration_sha256
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"avro.codec": "snappy", "parquet.codec": "zstd", "schema.compatibility": "FULL"},
-        {"keys.format.class": "JsonFormat", "headers.format.class": "JsonFormat", "key.converter": "LongConverter"},
-        {"export.parquet.row.group.bytes": "1048576", "export.envelope.prefix": "_", "compressed_block_size": "5"},
-        {"tombstone.encoded.partition": "gone", "report.null.values.to.dlq": "false"},
-        {TOPIC: "dlq", "errors.log.enable": "true", "export.errors.fraction.max": "0.5"},
-    ],
-)
-def test_what_is_not_read_makes_no_other_plan(load_with: Load, more: dict[str, str]) -> None:
-    """An option of another format, or of what is not stored, changes nothing, and validate says so."""
-    loaded = load_with(more)
-    assert loaded.settings.configuration_sha256 == load_with().settings.configuration_sha256
-    rows = {row.name: row.meaning for row in loaded.report}
-    assert all(rows[name].startswith("needless: ") for name in more)
-
-
 @given(st.text(max_size=300))
 def test_any_text_is_a_schema_or_a_problem(text: str) -> None:
     """No text in the place of a schema does more than be refused."""
@@ -436,26 +291,3 @@ def test_any_text_is_a_schema_or_a_problem(text: str) -> None:
         from_mapping({**MINIMAL, **PLAIN, "export.value.schema": text}, offline=True)
     except ConfigurationError as error:
         assert {problem.name for problem in error.problems} == {"export.value.schema"}  # noqa: PT017
-
-
-_OFFERED = {name: [each.name for each in prop.choices] for name, prop in catalogue.PROPERTIES.items() if prop.choices}
-_PLAUSIBLE = {
-    **{name: names for name, names in _OFFERED.items() if name != "s3.compression.type"},
-    **{name: ["true"] for name, prop in catalogue.PROPERTIES.items() if prop.kind is Kind.BOOLEAN},
-    "export.envelope": ["topic", "key,headers"],
-    "export.value.schema": [json.dumps(SCHEMA, indent=1)],
-}
-_ONE = st.sampled_from([(name, text) for name, texts in _PLAUSIBLE.items() for text in texts])
-
-
-@given(st.lists(_ONE, max_size=4), st.sampled_from([REGISTRY, ENVELOPE, PLAIN, {}]))
-def test_whatever_loads_loads_again_from_its_plan(some: list[tuple[str, str]], around: dict[str, str]) -> None:
-    """Of any configuration that is right, what its plan holds is right too, and shapes objects as it does."""
-    whole = {**MINIMAL, **KEY_REGISTRY, **around, **dict(some)}
-    try:
-        settings = from_mapping(whole, offline=True).settings
-    except ConfigurationError:
-        return
-    again = from_mapping(settings.resolved, offline=True).settings
-    assert again.configuration_sha256 == settings.configuration_sha256
-    assert (again.format, again.naming) == (settings.format, settings.naming)
