@@ -15,9 +15,14 @@ from kafka_s3.settings.model import ScheduleSettings
 CONNECTORS = Path(__file__).parents[2] / "connectors"
 
 
-_NAMES = st.sampled_from([*catalogue.PROPERTIES, *(f"consumer.override.{name}" for name in client_names.JAVA)])
+_PREFIXES = ("consumer.override.", "producer.override.", "value.converter.schema.registry.")
+_CHOICES = [choice.name for prop in catalogue.PROPERTIES.values() for choice in prop.choices]
+_NAMES = st.sampled_from(
+    [*catalogue.PROPERTIES, *(f"{prefix}{name}" for prefix in _PREFIXES for name in client_names.JAVA)]
+)
 _TEXTS = st.one_of(
     st.text(max_size=20),
+    st.sampled_from(_CHOICES),
     st.sampled_from(["", "0", "1", "-1", "true", "a.b", "${env:A}", "http://[", "http://a:x", "PEM", "SASL_SSL", "/"]),
 )
 

@@ -27,19 +27,11 @@ from kafka_s3.settings.content import (
     ParquetCodec,
     SubjectNames,
 )
-from kafka_s3.settings.model import DeadLetters
+from tests.settings.given import ENVELOPE, INLINE, KEY_REGISTRY, PLAIN, REGISTRY, SCHEMA, WITH_KEYS
 from tests.support import MINIMAL
 
 Load = Callable[..., Loaded]
 Problems = Callable[..., dict[str, str]]
-
-REGISTRY = {"value.converter": "AvroConverter", "value.converter.schema.registry.url": "http://registry:8081"}
-KEY_REGISTRY = {"key.converter": "AvroConverter", "key.converter.schema.registry.url": "http://registry:8081"}
-WITH_KEYS = {"store.kafka.keys": "true"}
-ENVELOPE = {"value.converter": "JsonConverter"}
-PLAIN = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
-SCHEMA = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
-INLINE = {**PLAIN, "export.value.schema": json.dumps(SCHEMA)}
 
 
 def test_every_property_of_formats_reaches_its_setting(load_with: Load) -> None:
@@ -201,6 +193,12 @@ def test_which_values_which_format_holds(
             "key.converter",
             "set key.converter=org.apache.kafka.connect.converters.ByteArrayConverter",
         ),
+        (
+            {**WITH_KEYS, "behavior.on.null.values": "write", "tombstone.encoded.partition": "a|..|b"}
+            | {"directory.delim": "|"},
+            "tombstone.encoded.partition",
+            "lead out of their folder",
+        ),
         ({"export.envelope": "topic,topic"}, "export.envelope", "twice"),
         (
             {"export.envelope": "topic", "value.converter": "StringConverter"},
@@ -284,140 +282,6 @@ def test_a_schema_that_is_none_is_a_problem(tmp_path: Path, content: bytes, said
         load(path, lookups=Lookups(), offline=True)
     assert [problem.name for problem in raised.value.problems] == ["export.value.schema.file"]
     assert said in raised.value.problems[0].message
-
-
-TOLERANT = {"errors.tolerance": "all"}
-TOPIC = "errors.deadletterqueue.topic.name"
-
-
-def test_dead_letters(load_with: Load) -> None:
-    """Everything about dead letters has its setting where bad records are left out, and none where they are not."""
-    more = {
-        TOPIC: "dlq",
-        "errors.deadletterqueue.topic.replication.factor": "1",
-        "errors.deadletterqueue.context.headers.enable": "true",
-        "errors.log.enable": "true",
-        "export.errors.fraction.max": "0.25",
-    }
-    settings = load_with({**TOLERANT, **more}).settings
-    assert settings.dead_letters == DeadLetters("dlq", 1, True, 0.25, True)
-    assert settings.tolerate_bad_records
-    assert load_with(more).settings.dead_letters == DeadLetters()
-    ignored = {**TOLERANT, "behavior.on.null.values": "ignore", "report.null.values.to.dlq": "false"}
-    assert not load_with(ignored).settings.format.report_null_values
-
-
-@pytest.mark.parametrize(
-    ("more", "name", "said"),
-    [
-        ({TOPIC: "orders"}, TOPIC, "may not be included in the list of topics"),
-        ({TOPIC: "orders", "topics": None, "topics.regex": "or.*"}, TOPIC, "in the regex matching"),
-        (
-            {TOPIC: "dlq", "producer.override.sasl.jaas.config": "x"},
-            "producer.override.sasl.jaas.config",
-            "set consumer.override.sasl.jaas.config to the same",
-        ),
-        (
-            {TOPIC: "dlq", "producer.override.bootstrap.servers": "a:1", "consumer.override.bootstrap.servers": "b:1"},
-            "producer.override.bootstrap.servers",
-            "set consumer.override.bootstrap.servers to the same",
-        ),
-    ],
-)
-def test_dead_letters_that_would_get_lost_or_come_back(
-    problems_of: Problems, more: dict[str, str], name: str, said: str
-) -> None:
-    """No topic of dead letters is exported, and they go where the client that reads goes."""
-    assert said in problems_of({**TOLERANT, **more})[name]
-
-
-def test_what_a_producer_is_told_beside_that_is_needless(load_with: Load) -> None:
-    """Tuning is listed with the reason; so is the way to Kafka where it is the reader's own, or nothing is produced."""
-    same = {f"{side}.override.security.protocol": "SSL" for side in ("producer", "consumer")}
-    rows = {
-        row.name: row for row in load_with({**TOLERANT, TOPIC: "dlq", "producer.override.acks": "1", **same}).report
-    }
-    for name in ("producer.override.acks", "producer.override.security.protocol"):
-        assert rows[name].meaning.startswith("needless: ")
-    assert load_with({"producer.override.bootstrap.servers": "a:1"})
-
-
-RELOADED = [
-    {},
-    {**REGISTRY, "format.class": "ParquetFormat", "export.envelope": "topic,headers"},
-    {**REGISTRY, "value.converter.basic.auth.credentials.source": "USER_INFO"}
-    | {"value.converter.basic.auth.user.info": "user:password"},
-    {**REGISTRY, "value.converter.schema.registry.url": "http://user:password@a:1,http://b:1"},
-    {**REGISTRY, "value.converter.bearer.auth.credentials.source": "STATIC_TOKEN"}
-    | {"value.converter.bearer.auth.token": "token"},
-    {**WITH_KEYS, **KEY_REGISTRY, "behavior.on.null.values": "write", "store.kafka.headers": "true"},
-    {**INLINE, "format.class": "ParquetFormat"},
-    {**ENVELOPE, **TOLERANT, TOPIC: "dlq", "schema.compatibility": "BACKWARD"},
-    {"format.class": "BlockGzipFormat", "compressed_block_size": "1000"},
-    {"format.class": "ByteArrayFormat", "s3.compression.type": "gzip"},
-]
-
-
-@pytest.mark.parametrize("more", RELOADED, ids=lambda more: ",".join(more) or "minimal")
-def test_what_a_plan_holds_is_a_configuration_of_the_same_objects(load_with: Load, more: dict[str, str]) -> None:
-    """`resolved` loads again, to the same hash and the same contents of objects: verify reads old plans so."""
-    settings = load_with(more).settings
-    again = from_mapping(settings.resolved, offline=True).settings
-    assert again.configuration_sha256 == settings.configuration_sha256
-    assert again.resolved == settings.resolved
-    assert again.format == settings.format or any("auth" in name or "@" in text for name, text in more.items())
-
-
-SHAPING = {
-    "avro.codec": ({**REGISTRY, "format.class": "AvroFormat"}, "snappy"),
-    "parquet.codec": ({**REGISTRY, "format.class": "ParquetFormat"}, "zstd"),
-    "export.parquet.row.group.bytes": ({**REGISTRY, "format.class": "ParquetFormat"}, "1048576"),
-    "json.decimal.format": (REGISTRY, "NUMERIC"),
-    "export.json.array": ({}, "true"),
-    "schema.compatibility": (REGISTRY, "FULL"),
-    "value.converter.value.subject.name.strategy": (REGISTRY, "RecordNameStrategy"),
-    "value.converter.replace.null.with.default": (ENVELOPE, "false"),
-    "value.converter.schemas.enable": (ENVELOPE, "false"),
-    "export.value.schema": (PLAIN, json.dumps(SCHEMA)),
-    "store.kafka.keys": ({}, "true"),
-    "store.kafka.headers": ({}, "true"),
-    "keys.format.class": (WITH_KEYS, "JsonFormat"),
-    "headers.format.class": ({"store.kafka.headers": "true"}, "JsonFormat"),
-    "key.converter": (WITH_KEYS, "LongConverter"),
-    "header.converter": ({"store.kafka.headers": "true"}, "StringConverter"),
-    "tombstone.encoded.partition": ({**WITH_KEYS, "behavior.on.null.values": "write"}, "gone"),
-    "report.null.values.to.dlq": ({**TOLERANT, "behavior.on.null.values": "ignore"}, "false"),
-    "errors.tolerance": ({}, "all"),
-    "export.envelope": ({}, "topic"),
-    "export.envelope.prefix": ({"export.envelope": "topic"}, "_"),
-    "compressed_block_size": ({"format.class": "BlockGzipFormat"}, "5"),
-}
-
-
-@pytest.mark.parametrize("name", SHAPING)
-def test_what_shapes_objects_makes_another_plan(load_with: Load, name: str) -> None:
-    """A plan is not finished under another value of what its bytes, names or contents hang on."""
-    around, value = SHAPING[name]
-    ours, theirs = (load_with(each).settings for each in (around, {**around, name: value}))
-    assert ours.configuration_sha256 != theirs.configuration_sha256
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"avro.codec": "snappy", "parquet.codec": "zstd", "schema.compatibility": "FULL"},
-        {"keys.format.class": "JsonFormat", "headers.format.class": "JsonFormat", "key.converter": "LongConverter"},
-        {"export.parquet.row.group.bytes": "1048576", "export.envelope.prefix": "_", "compressed_block_size": "5"},
-        {"tombstone.encoded.partition": "gone", "report.null.values.to.dlq": "false"},
-        {TOPIC: "dlq", "errors.log.enable": "true", "export.errors.fraction.max": "0.5"},
-    ],
-)
-def test_what_is_not_read_makes_no_other_plan(load_with: Load, more: dict[str, str]) -> None:
-    """An option of another format, or of what is not stored, changes nothing, and validate says so."""
-    loaded = load_with(more)
-    assert loaded.settings.configuration_sha256 == load_with().settings.configuration_sha256
-    rows = {row.name: row.meaning for row in loaded.report}
-    assert all(rows[name].startswith("needless: ") for name in more)
 
 
 @given(st.text(max_size=300))

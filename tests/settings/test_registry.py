@@ -46,6 +46,15 @@ REACHED: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             "bearer.auth.identity.pool.id": "pool-1",
         },
     ),
+    "token of a registry without clusters": (
+        TOKEN,
+        {
+            "url": "http://r:8081",
+            "bearer.auth.credentials.source": "STATIC_TOKEN",
+            "bearer.auth.token": CANARY,
+            "bearer.auth.logical.cluster": "",
+        },
+    ),
     "TLS": (
         {
             PEM: "PEM",

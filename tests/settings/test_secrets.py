@@ -10,6 +10,8 @@ from kafka_s3.settings import Loaded, Lookups
 
 Load = Callable[..., Loaded]
 CANARY = "canary-4711"
+_AVRO = {"value.converter": "io.confluent.connect.avro.AvroConverter"}
+_SOURCE = "value.converter.basic.auth.credentials.source"
 LOOKUPS = Lookups(
     env={"PASSWORD": CANARY},
     read_file=lambda path: f"key={CANARY}",
@@ -81,6 +83,16 @@ def test_secrets_reach_the_settings_and_nothing_that_is_shown(load_with: Load) -
         {"s3.compression.type": "${secrets:it}"},
         {"s3.part.size": "${secrets:it}"},
         {"schema.compatibility": "${secrets:it}"},
+        {**_AVRO, "value.converter.schema.registry.url": f"http://u:{CANARY},x@host"},
+        {**_AVRO, "value.converter.schema.registry.url": f"u:{CANARY}@host"},
+        {**_AVRO, "value.converter.schema.registry.url": f"http://u:{CANARY}@a, http://u:p@b:x"},
+        {**_AVRO, "value.converter.basic.auth.user.info": CANARY, _SOURCE: "USER_INFO"},
+        {**_AVRO, "value.converter.schema.registry.ssl.keystore.key": CANARY},
+        {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
+        | {"export.value.schema": "{${secrets:it}"},
+        {"errors.tolerance": "all", "errors.deadletterqueue.topic.name": "d"}
+        | {"producer.override.sasl.jaas.config": CANARY},
+        {"s3.endpoint": f"http://u:{CANARY}@host"},
         {"consumer.override.sasl.jaas.config": CANARY},
         {"consumer.override.sasl.pasword": CANARY},
         {"consumer.override.sasl.mechanism": "${secrets:it}"},

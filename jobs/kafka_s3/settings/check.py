@@ -86,6 +86,11 @@ class Checked:
         holds = holds and (only.both is None or self._holds(only.both))
         return holds or (only.either is not None and self._holds(only.either))
 
+    def in_effect(self, name: str) -> Value:
+        """The value, or the default where it is not read: what nobody reads makes no settings differ."""
+        prop = catalogue.PROPERTIES[name]
+        return self.values[name] if self.applies(prop) else _default(prop)
+
     def settle(self, name: str, value: Value) -> None:
         """Put what an unset value means in its place."""
         self.values[name] = self.recognised[name] = value

@@ -8,6 +8,7 @@ from kafka_s3.settings import block_gzip, checks
 from kafka_s3.settings.properties import HONOURED, REQUIRED, Choice, Family, Kind, Needless, Only, Property, Refused
 
 _RUNTIME = Needless("Airflow and Spark run the export, not a Connect worker")
+_NO_WAIT = Needless("only a registry is waited for, and asked again for a minute")
 _TOLERANT = Only("errors.tolerance", ("all",), "without errors.tolerance=all a bad record stops its partition")
 _DEAD_LETTERS = Only(
     "errors.deadletterqueue.topic.name", None, "only errors.deadletterqueue.topic.name makes it mean something"
@@ -69,8 +70,8 @@ PROPERTIES: tuple[Property, ...] = (
         "Say in headers of a dead letter where it comes from and why.",
         only=_DEAD_LETTERS,
     ),
-    Property("errors.retry.timeout", Kind.LONG, 0, "Retries of a converter.", Needless("converting never waits")),
-    Property("errors.retry.delay.max.ms", Kind.LONG, 60_000, "Pause between.", Needless("converting never waits")),
+    Property("errors.retry.timeout", Kind.LONG, 0, "Retries of a converter.", _NO_WAIT),
+    Property("errors.retry.delay.max.ms", Kind.LONG, 60_000, "Pause between.", _NO_WAIT),
     Property("errors.log.enable", Kind.BOOLEAN, False, "Log every bad record that is left out.", only=_TOLERANT),
     Property(
         "errors.log.include.messages",
@@ -92,7 +93,9 @@ FAMILIES: tuple[Family, ...] = (
     Family("transforms.", _TRANSFORMS),
     Family("predicates.", _TRANSFORMS),
     Family("producer.override.", Needless("dead letters are produced by the client that reads: consumer.override.*")),
-    Family("admin.override.", Needless("nothing is created")),
+    Family(
+        "admin.override.", Needless("the topic of dead letters is made by the client that reads: consumer.override.*")
+    ),
     Family("hive.", Needless("the S3 sink has no Hive integration either")),
     Family("confluent.", Needless("no Confluent licence or monitoring is involved")),
     Family("s3.credentials.provider.", HONOURED),  # a class of the user's own reads it

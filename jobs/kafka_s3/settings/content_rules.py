@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kafka_s3 import custom
+from kafka_s3.naming import leads_out
 from kafka_s3.settings import block_gzip, client_names, connect, format_names, storage
 from kafka_s3.settings.check import Checked
 from kafka_s3.settings.content import Converter
@@ -126,6 +127,9 @@ def _null_values(checked: Checked) -> None:
         return
     if checked.sure("store.kafka.keys") and not checked.flag("store.kafka.keys"):
         checked.complain("behavior.on.null.values", "write needs store.kafka.keys=true")
+    path = "tombstone.encoded.partition"
+    if checked.sure(path, "directory.delim") and leads_out(checked.text(path), checked.text("directory.delim")):
+        checked.complain(path, "no part of a path may be '.' or '..': keys would lead out of their folder")
 
 
 def _value_schema(checked: Checked) -> None:
@@ -180,7 +184,7 @@ def _dead_letters(checked: Checked) -> None:
         checked.complain(name, "may not be included in the regex matching the topics (topics.regex) that are exported")
 
 
-def apply_producer_rules(checked: Checked, overrides: Mapping[str, tuple[str, Given]]) -> None:
+def apply_producer_rules(checked: Checked, reader: Mapping[str, tuple[str, Given]]) -> None:
     """`producer.override.*` that reaches Kafka another way than the reader is refused where dead letters are produced.
 
     There is one client: what says how Kafka is reached holds for both, or nobody knows where dead letters went.
@@ -192,7 +196,7 @@ def apply_producer_rules(checked: Checked, overrides: Mapping[str, tuple[str, Gi
         bare = given.removeprefix(connect.PRODUCER)
         if bare == given or not _reaches(bare):
             continue
-        other = overrides.get(bare)
+        other = reader.get(bare)
         if other is None or other[1].text.strip() != checked.given[given].text.strip():
             checked.complain_hidden(
                 given, f"dead letters are produced by the client that reads: set {connect.OVERRIDE}{bare} to the same"

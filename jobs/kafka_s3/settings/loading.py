@@ -186,7 +186,9 @@ def _check(gathered: Gathered, *, need_brokers: bool) -> tuple[Checked, Client]:
     checked = check(gathered.properties, failed)
     apply_rules(checked)
     client = translate(gathered.client)
-    apply_producer_rules(checked, gathered.client[0].given)
+    apply_producer_rules(
+        checked, {name: pair for layer in reversed(gathered.client) for name, pair in layer.given.items()}
+    )
     known = "bootstrap.servers" in client.properties or any(name.endswith("bootstrap.servers") for name in failed)
     if need_brokers and not known:
         conn_id = checked.optional("export.kafka.conn.id") or "kafka_default"

@@ -19,6 +19,8 @@ _SOURCE: Final = "basic.auth.credentials.source"
 _USER_INFO: Final = ("basic.auth.user.info", "schema.registry.basic.auth.user.info")
 _BEARER: Final = "bearer.auth.credentials.source"
 _TOKEN: Final = "bearer.auth.token"  # noqa: S105  # the name of a property
+_CLUSTER: Final = "bearer.auth.logical.cluster"
+_POOL: Final = "bearer.auth.identity.pool.id"
 _SSL: Final = "schema.registry.ssl."
 _HOST_CHECK: Final = "ssl.endpoint.identification.algorithm"
 #: librdkafka's properties that the registry's client has as well; it reads its certificates from files only.
@@ -49,9 +51,10 @@ def build_registry(checked: Checked, side: str) -> RegistrySettings | None:
         logins = [login for url in urls if (login := _login(url))]
     if checked.text(f"{prefix}{_BEARER}") == names.STATIC_TOKEN:
         client["bearer.auth.credentials.source"] = names.STATIC_TOKEN
-        for name in (_TOKEN, "bearer.auth.logical.cluster", "bearer.auth.identity.pool.id"):
-            if text := checked.optional(f"{prefix}{name}"):
-                client[name] = text
+        client[_TOKEN] = checked.text(f"{prefix}{_TOKEN}").strip()
+        client[_CLUSTER] = checked.text(f"{prefix}{_CLUSTER}").strip()  # Java can do without, the client here cannot
+        if pool := checked.optional(f"{prefix}{_POOL}"):
+            client[_POOL] = pool
     elif logins:
         client["basic.auth.user.info"] = logins[0]
     stores = _stores(checked, side).properties
