@@ -130,6 +130,21 @@ def _composed(outer: Ints | None, inner: Ints | None) -> Ints | None:
     return np.where(outer < 0, -1, inner[outer])
 
 
+def joined(arrays: Sequence[pa.Array], places: Sequence[int], count: int) -> pa.Array:
+    """One array of `count` rows out of several: their rows, one after the other, come to these places. Places that are
+    not named hold anything."""
+    order = np.zeros(count, dtype=np.int64)
+    order[list(places)] = np.arange(len(places))
+    return pa.concat_arrays(arrays).take(pa.array(order))
+
+
+def taken(array: pa.Array, places: Sequence[int]) -> pa.Array:
+    """Some rows of an array; consecutive ones are not copied."""
+    if isinstance(places, range) and places.step == 1:
+        return array[places.start : places.stop]
+    return array.take(pa.array(places, pa.int64()))
+
+
 def columns_of(schema: Schema) -> Columns | None:
     """The columns of a schema, or `None` if it has none."""
     return _columns_of(schema.text)
