@@ -139,6 +139,37 @@ def test_columns_by_example(schema: Schema, values: list[Any]) -> None:
     assert array.equals(from_values(values * 3, schema))
 
 
+@calm
+@given(st.data())
+def test_decimals_of_any_size(data: st.DataObject) -> None:
+    """Decimals in as many bytes as their producer took: those that fit make the same column as their values do; one
+    that does not fit is left to these."""
+    precision = data.draw(st.sampled_from([1, 2, 9, 18, 19, 38, 39, 76]))
+    schema = record(
+        a=["null", {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": 1}],
+        b={"type": "fixed", "name": "F", "size": 16, "logicalType": "decimal", "precision": min(precision, 38)},
+    )
+    numbers = st.integers(-(10**precision), 10**precision) | st.integers(-300, 300)
+    values = []
+    for _ in range(data.draw(st.integers(1, 9))):
+        number = data.draw(numbers)
+        least = (number + (number < 0)).bit_length() // 8 + 1
+        size = data.draw(st.integers(0 if number == 0 else least, least + 2))
+        small = data.draw(st.integers(-9, 9))
+        some = number.to_bytes(size, "big", signed=True) if data.draw(st.booleans()) else None
+        values.append({"a": some, "b": small.to_bytes(16, "big", signed=True)})
+    columns = columns_of(schema)
+    assert columns is not None
+    array = columns.scan(codec(schema).encode(values)).arrow()
+    if array is not None:
+        assert array.equals(from_values(values, schema))
+    else:
+        bytes_max = 16 if precision <= 38 else 32
+        unscaled = [value["a"] for value in values if value["a"] is not None]
+        large = [abs(int.from_bytes(each, "big", signed=True)) >= 10**precision for each in unscaled]
+        assert any(large) or max(map(len, unscaled)) > bytes_max
+
+
 def test_long_arrays_are_left_to_the_slow_way() -> None:
     """Rows with more items than there are rounds, and those with sizes before their blocks, are doubtful, not wrong."""
     made = codec(schema_of(LIST))

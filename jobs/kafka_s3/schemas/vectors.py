@@ -124,6 +124,25 @@ class Buffer:
         pieces = pa.Array.from_buffers(pa.binary(), 2 * count - 1, [None, pa.py_buffer(offsets), self.arrow])
         return pieces.take(pa.array(np.arange(0, 2 * count - 1, 2, dtype=np.int32)))
 
+    def decimals(self, starts: Ints, sizes: Ints, kind: pa.DataType) -> pa.Array | None:
+        """Unscaled values, the highest byte first, as decimals; `None` if one has more bytes or digits than that."""
+        width, count = kind.byte_width, len(starts)
+        longest = int(sizes.max(initial=0))
+        if longest > width:
+            return None
+        lowest = starts + sizes - 1
+        # A value without bytes is zero; its start may be where another's bytes are.
+        negative = (self.bytes.take(starts) >= 0x80) & (sizes > 0)
+        made = np.repeat(np.where(negative, 0xFF, 0).astype(np.uint8)[:, None], width, axis=1)
+        for place in range(longest):
+            made[:, place] = np.where(place < sizes, self.bytes.take(lowest - place, mode="clip"), made[:, place])
+        array = pa.Array.from_buffers(kind, count, [None, pa.py_buffer(made)])
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid:
+            return None
+        return array
+
 
 def _windows(data: bytes, kind: str, size: int) -> Any:
     """A view in which item i begins at byte i."""
