@@ -24,6 +24,24 @@ def plain_default(node: Node, default: Any, path: str) -> Any:
         raise SchemaError(f"{path}: the default {shown[:100]} is no value of its type ({node.kind})") from None
 
 
+def check_defaults(node: Node) -> None:
+    """`SchemaError` if any default in a schema is no value of its type."""
+    seen = {id(node)}
+    below = [("", node)]
+    while below:
+        path, each = below.pop()
+        inner = [(path, branch) for branch in each.branches]
+        if each.kind in ("array", "map"):
+            inner.append((f"{path}[]", each.item))
+        for field in each.fields:
+            here = f"{path}.{field.name}" if path else field.name
+            inner.append((here, field.node))
+            if field.default is not NO_DEFAULT:
+                plain_default(field.node, field.default, here)
+        below += [(where, one) for where, one in inner if id(one) not in seen]
+        seen.update(id(one) for _, one in inner)
+
+
 def _value(node: Node, default: Any) -> Any:
     match node.kind, default:
         case "union", _:
