@@ -11,6 +11,7 @@ import fastavro
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from kafka_s3.converters.connect_avro import avro_schema
 from kafka_s3.converters.connect_fast import decoder
 from kafka_s3.converters.connect_schema import NESTING_MAX, Refused, read_schema
@@ -20,10 +21,11 @@ from kafka_s3.formats.json_text import writer_for
 from kafka_s3.rows import Tombstone, Unwritable
 from kafka_s3.schemas.model import Schema
 from kafka_s3.settings.content import Converter, ConverterSettings, DecimalFormat
-
 from tests.engine.envelopes import DATA, Case, compact, envelope, random_case
 
 randoms = st.integers(0, 2**64).map(Random)
+HALF = "not JSON that can be written: half a surrogate pair, or a number beyond all limits"
+UNUSABLE = "the envelope's schema cannot be used: "
 DECIMAL = {"type": "bytes", "name": f"{DATA}Decimal", "parameters": {"scale": "2"}}
 
 
@@ -112,7 +114,9 @@ def _damaged(random: Random, text: str) -> str:
         return text
     at = random.randrange(len(text))
     cut = text[at : at + random.randint(0, 3)]
-    return text[:at] + random.choice(["", "0", "null", "9" * 20, "-", ".5", '"', "[1]", cut * 2]) + text[at + len(cut) :]
+    return (
+        text[:at] + random.choice(["", "0", "null", "9" * 20, "-", ".5", '"', "[1]", cut * 2]) + text[at + len(cut) :]
+    )
 
 
 @settings(max_examples=200)
@@ -156,7 +160,9 @@ def _flipped(random: Random, text: bytes) -> bytes:
 @given(st.binary(max_size=60) | st.text(max_size=40).map(str.encode))
 def test_no_bytes_are_too_odd(value: bytes) -> None:
     """Whatever arrives, it is refused with a reason, or is an envelope."""
-    rows = converter()([value, b'{"schema":' + value + b',"payload":1}', b'{"schema":{"type":"int8"},"payload":' + value])
+    rows = converter()(
+        [value, b'{"schema":' + value + b',"payload":1}', b'{"schema":{"type":"int8"},"payload":' + value]
+    )
     assert isinstance(rows.excluded[0], Unwritable)
     assert all(isinstance(each, Unwritable | Tombstone) for each in rows.excluded.values())
 
@@ -216,12 +222,12 @@ def test_a_null_becomes_the_default_unless_it_is_to_stay() -> None:
         (struct(field("a", "int32")), '{"a":5.7}', "a: 5.7 is no int32"),
         (struct(field("a", "int8")), '{"a":128}', "a: 128 does not fit into int8 (-128 to 127)"),
         ({"type": "int64"}, "1e400000000000000000000", "1e400000000000000000000 has an exponent that is too large"),
-        ({"type": "int64"}, "9" * 5000, f"{'9' * 60}... does not fit into int64 (-9223372036854775808 to 9223372036854775807)"),
+        ({"type": "int64"}, "9" * 5000, f"{'9' * 60}... does not fit into int64 ({-(2**63)} to {2**63 - 1})"),
         ({"type": "double"}, "1e999", "1e999 does not fit into double"),
         ({"type": "float"}, "1e300", "1e+300 does not fit into float"),
         ({"type": "boolean"}, "1", "1 is no boolean"),
         ({"type": "string"}, "{}", "an object is no string"),
-        ({"type": "string"}, r'"\ud800"', "not JSON that can be written: half a surrogate pair, or a number beyond all limits"),
+        ({"type": "string"}, r'"\ud800"', HALF),
         ({"type": "bytes"}, '"AQ"', '"AQ" is no base64'),
         (DECIMAL, '""', "a decimal without a byte"),
         (DECIMAL, "1.255", "1.255 has more digits behind the point than its scale, 2"),
@@ -229,19 +235,29 @@ def test_a_null_becomes_the_default_unless_it_is_to_stay() -> None:
         (DECIMAL, "1e63", "a decimal of more than 64 digits"),
         ({"type": "int32", "name": f"{DATA}Time"}, "-1", f"-1 does not fit into {DATA}Time (0 to 86400000)"),
         ({"type": "array", "items": {"type": "int8"}}, '{"a":1}', "an object is no array"),
-        ({"type": "map", "keys": {"type": "int8"}, "values": {"type": "int8"}}, "[[1]]", "an array is no pair of a key and a value"),
-        ({"type": "date"}, "1", "the envelope's schema cannot be used: there is no schema of type 'date'"),
-        (struct(field("a", "int8"), field("a", "int8")), "{}", "the envelope's schema cannot be used: a field of a struct has no name ('field'), or that of another field"),
-        (struct(field("a", "int8", default="x")), "{}", 'the envelope\'s schema cannot be used: a.default: "x" is no int8'),
+        (
+            {"type": "map", "keys": {"type": "int8"}, "values": {"type": "int8"}},
+            "[[1]]",
+            "an array is no pair of a key and a value",
+        ),
+        ({"type": "date"}, "1", f"{UNUSABLE}there is no schema of type 'date'"),
+        (
+            struct(field("a", "int8"), field("a", "int8")),
+            "{}",
+            f"{UNUSABLE}a field of a struct has no name ('field'), or that of another field",
+        ),
+        (struct(field("a", "int8", default="x")), "{}", f'{UNUSABLE}a.default: "x" is no int8'),
         ({"type": "int32"}, "", "not JSON: Expecting value: line 1 column 38 (char 37)"),
     ],
-)  # fmt: skip
+)
 def test_a_refusal_says_what_is_wrong_and_where(schema: Any, payload: str, reason: str) -> None:
     """The field, its value, and what it should have been."""
     assert one(schema, payload) == Unwritable(reason)
 
 
-@pytest.mark.parametrize("value", [b"1", b"[]", b"{}", b'{"schema":null}', b'{"schema":null,"payload":1,"x":1}', b"null"])
+@pytest.mark.parametrize(
+    "value", [b"1", b"[]", b"{}", b'{"schema":null}', b'{"schema":null,"payload":1,"x":1}', b"null"]
+)
 def test_json_that_is_no_envelope_says_so(value: bytes) -> None:
     """Exactly the two fields; the reason names the property to change."""
     assert "schemas.enable" in converter()([value]).excluded[0].reason  # type: ignore[union-attr]
@@ -263,7 +279,9 @@ def test_a_value_without_a_schema_is_json() -> None:
     """schema null: the JSON's own types, and `None` among the schemas."""
     rows = converter()([envelope(None, '{"b":[1,2.5,null,1e10],"a":"é"}'), envelope({"type": "int8"}, "1")])
     assert rows.schemas == [None, Schema('{"type":"int","connect.type":"int8"}')]
-    assert writer_for(None, DecimalFormat.BASE64)(rows.values(None)[:1]) == ['{"b":[1,2.5,null,1.0E10],"a":"é"}'.encode()]
+    assert writer_for(None, DecimalFormat.BASE64)(rows.values(None)[:1]) == [
+        '{"b":[1,2.5,null,1.0E10],"a":"é"}'.encode()
+    ]
 
 
 # Schemas as AvroData writes them.
@@ -274,21 +292,49 @@ def test_a_value_without_a_schema_is_json() -> None:
     [
         ({"type": "int8", "optional": True}, ["null", {"type": "int", "connect.type": "int8"}]),
         ({"type": "int64", "optional": True, "default": 1}, [{"type": "long", "connect.default": 1}, "null"]),
-        ({"type": "string", "optional": True, "doc": "d", "version": 2, "name": "n"}, ["null", {"type": "string", "connect.doc": "d", "connect.version": 2, "connect.name": "n"}]),
-        ({**DECIMAL, "optional": True}, ["null", {"type": "bytes", "connect.parameters": {"scale": "2"}, "connect.name": f"{DATA}Decimal", "scale": 2, "precision": 64, "logicalType": "decimal"}]),
-        ({"type": "int32", "name": f"{DATA}Date", "optional": True}, ["null", {"type": "int", "connect.name": f"{DATA}Date", "logicalType": "date"}]),
-        ({"type": "int32", "name": f"{DATA}Time", "optional": True}, ["null", {"type": "int", "connect.name": f"{DATA}Time", "logicalType": "time-millis"}]),
-        ({"type": "int64", "name": f"{DATA}Timestamp", "optional": True}, ["null", {"type": "long", "connect.name": f"{DATA}Timestamp", "logicalType": "timestamp-millis"}]),
-        ({"type": "map", "keys": {"type": "string"}, "values": {"type": "int32"}, "optional": True}, ["null", {"type": "map", "values": "int"}]),
+        (
+            {"type": "string", "optional": True, "doc": "d", "version": 2, "name": "n"},
+            ["null", {"type": "string", "connect.doc": "d", "connect.version": 2, "connect.name": "n"}],
+        ),
+        (
+            {**DECIMAL, "optional": True},
+            [
+                "null",
+                {
+                    "type": "bytes",
+                    "connect.parameters": {"scale": "2"},
+                    "connect.name": f"{DATA}Decimal",
+                    "scale": 2,
+                    "precision": 64,
+                    "logicalType": "decimal",
+                },
+            ],
+        ),
+        (
+            {"type": "int32", "name": f"{DATA}Date", "optional": True},
+            ["null", {"type": "int", "connect.name": f"{DATA}Date", "logicalType": "date"}],
+        ),
+        (
+            {"type": "int32", "name": f"{DATA}Time", "optional": True},
+            ["null", {"type": "int", "connect.name": f"{DATA}Time", "logicalType": "time-millis"}],
+        ),
+        (
+            {"type": "int64", "name": f"{DATA}Timestamp", "optional": True},
+            ["null", {"type": "long", "connect.name": f"{DATA}Timestamp", "logicalType": "timestamp-millis"}],
+        ),
+        (
+            {"type": "map", "keys": {"type": "string"}, "values": {"type": "int32"}, "optional": True},
+            ["null", {"type": "map", "values": "int"}],
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_avro_schema_is_avrodatas(schema: Any, expected: Any) -> None:
     """Types, unions, defaults, logical types and Connect's own properties."""
     assert avro_schema(read_schema(schema)).avro == expected
 
 
 def test_a_struct_is_a_record() -> None:
-    """Its name and namespace, or ConnectDefault; fields with defaults; a name of its own for what Avro cannot call so."""
+    """Its name and namespace, or ConnectDefault; fields with defaults; another name for what Avro cannot call so."""
     assert avro(struct(name="a.b.C", version=3)) == {
         "type": "record",
         "name": "C",

@@ -8,6 +8,7 @@ belong to the first branch of a union is left out. What was is in `connect.name`
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from kafka_s3.converters.connect_schema import (
@@ -141,10 +142,8 @@ class _Writer:
             made["doc"] = doc
         default = default_of(schema)
         if default is not None:
-            try:
+            with suppress(Refused):  # connect.default still says it
                 made["default"] = _default(schema, default, first_branch=True)
-            except Refused:
-                pass  # connect.default still says it
         elif schema.optional:
             made["default"] = None
         if field.plain != field.name:
@@ -169,10 +168,8 @@ def _properties(schema: ConnectSchema) -> dict[str, Any]:
         made["connect.parameters"] = parameters
     default = default_of(schema)
     if default is not None and _FIELD_DEFAULT not in schema.parameters:
-        try:
+        with suppress(Refused):  # NaN: JSON has no word for it
             made["connect.default"] = _default(schema, default, first_branch=False)
-        except Refused:
-            pass  # NaN: JSON has no word for it
     if schema.name is not None:
         made["connect.name"] = schema.name
     if schema.type in ("int8", "int16"):

@@ -231,12 +231,12 @@ def unscaled_bytes(number: int, digits_max: int) -> bytes:
 
 def _unscaled(value: int | Number, scale: int) -> int:
     """The number times ten to the power of the scale."""
-    if type(value) is int:
-        sign, digits, exponent = int(value < 0), str(abs(value)), 0
-    else:
+    if isinstance(value, Number):
         sign, figures, power = _exact(value).as_tuple()
         assert isinstance(power, int)
         digits, exponent = "".join(map(str, figures)), power
+    else:
+        sign, digits, exponent = int(value < 0), str(abs(value)), 0
     shift = exponent + scale
     if len(digits) > DIGITS_MAX or (shift > DIGITS_MAX and digits.strip("0")):
         raise Refused(f"{shown(value)} has more than {DIGITS_MAX} digits")

@@ -174,7 +174,7 @@ def _checked(text: bytes) -> bytes:
     return text
 
 
-def _one_for_all(schemas: list[Schema | None], excluded: dict[int, Excluded]) -> Schema | None | list[Schema | None]:
+def _one_for_all(schemas: list[Schema | None], excluded: dict[int, Excluded]) -> Schema | list[Schema | None] | None:
     """A single schema, if it is that of every row that is not excluded."""
     found = {id(each): each for index, each in enumerate(schemas) if index not in excluded}
     if len(found) <= 1:

@@ -22,7 +22,6 @@ def java_double(number: float) -> str:
     return _scientific(repr(number), f"{number:.1e}")
 
 
-@lru_cache(4096)
 def java_float(number: float) -> str:
     """A float of 32 bits, held in a Python float.
 
@@ -31,8 +30,11 @@ def java_float(number: float) -> str:
     """
     if number - number != 0:
         return _not_finite(number)
-    if number == 0:
-        return repr(number)
+    return _nonzero_float(number) if number else repr(number)  # to a cache 0.0 and -0.0 are the same
+
+
+@lru_cache(4096)
+def _nonzero_float(number: float) -> str:
     shortest = next(text for text in _roundings(number) if _single(float(text)) == number)
     size = abs(number)
     if 1e-3 <= size < 1e7:

@@ -205,7 +205,7 @@ class _Compiler:
     def _name(self, avro: Avro, namespace: str) -> str:
         kind = self._resolved(avro, namespace)
         if isinstance(kind, Mapping) and kind["type"] in _NAMED:
-            return full_name(kind, namespace) if kind is avro else self._full(str(avro), namespace)
+            return self._full(avro, namespace) if isinstance(avro, str) else full_name(kind, namespace)
         return str(kind)
 
     def _bytes(self, avro: Mapping[str, Any]) -> _Ready | None:
@@ -265,7 +265,10 @@ def _object(value: _Ready | None) -> _Ready:
     def of(entries: Any) -> dict[str, Any]:
         # Jackson's name for a null key
         keys = ("null" if entry["key"] is None else entry["key"] for entry in entries)
-        return {key: entry["value"] if value is None else value(entry["value"]) for key, entry in zip(keys, entries, strict=True)}
+        return {
+            key: entry["value"] if value is None else value(entry["value"])
+            for key, entry in zip(keys, entries, strict=True)
+        }
 
     return of
 
