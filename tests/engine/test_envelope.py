@@ -195,6 +195,29 @@ def test_schemas_that_never_repeat_are_forgotten() -> None:
     assert convert._bytes == sum(len(text) for text in convert._known)
 
 
+def test_few_bytes_do_not_become_many_values() -> None:
+    """Objects of nothing but missing fields, and nulls with a long default, are refused beyond a limit."""
+    wide = struct(*(field(f"f{number}", "int8", optional=True) for number in range(1000)))
+    many = {"type": "array", "items": wide}
+    assert len(one(many, f"[{'{},' * 999}{{}}]")) == 1000
+    assert "stand for more than 10000000 values" in one(many, f"[{'{},' * 19999}{{}}]").reason
+    long = {"type": "array", "items": {"type": "string", "default": "x" * 100_000}}
+    assert "stand for more than 10000000 values" in one(long, f"[{'null,' * 9999}null]").reason
+    assert one({"type": "array", "items": {"type": "int8"}}, f"[{'1,' * 999_999}1]") == [1] * 1_000_000
+
+
+def test_schemas_made_to_hurt_are_read_in_passing() -> None:
+    """Defaults in defaults, and thousands of structs and names that only look alike: each is looked at once."""
+    deep = struct(field("x", "int8", default=1), default={})
+    for _ in range(60):
+        deep = struct({**deep, "field": "a"}, default={})
+    assert isinstance(avro_schema(read_schema(deep)), Schema)
+    wide = struct(*(struct(field(f"{chr(0x4E00 + number)}", "int8"), field=f"f{number}") for number in range(5000)))
+    assert len(avro(wide)["fields"]) == 5000
+    odd = struct(*(field(chr(0x4E00 + number), "int8") for number in range(5000)))
+    assert avro(odd)["fields"][4999]["name"] == "__5000"
+
+
 # Null, missing and default.
 
 

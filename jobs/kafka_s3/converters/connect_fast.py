@@ -61,7 +61,7 @@ def _kind(schema: ConnectSchema, fill: bool) -> tuple[Any, _Fix | None]:
         case "array":
             assert schema.items
             kind, fix = _inner(schema.items, fill)
-            return _LIST[kind], None if fix is None else lambda items: [fix(each) for each in items]
+            return _LIST[kind], None if fix is None else _each_item(fix)
         case "map" if schema.has_text_keys:
             assert schema.items
             kind, fix = _inner(schema.items, fill)
@@ -73,6 +73,10 @@ def _kind(schema: ConnectSchema, fill: bool) -> tuple[Any, _Fix | None]:
         case _:
             low, high = (0, DAY_MS) if schema.logical == TIME else INTS[schema.type]
             return Annotated[int, msgspec.Meta(ge=low, le=high)], None
+
+
+def _each_item(fix: _Fix) -> _Fix:
+    return lambda items: [fix(each) for each in items]
 
 
 def _each_value(fix: _Fix) -> _Fix:
