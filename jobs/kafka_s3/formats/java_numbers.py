@@ -19,7 +19,7 @@ def java_double(number: float) -> str:
         return repr(number)
     if number - number != 0:
         return _not_finite(number)
-    return _scientific(repr(number), f"{number:.1e}")
+    return _scientific(repr(number), number)
 
 
 def java_float(number: float) -> str:
@@ -39,7 +39,7 @@ def _nonzero_float(number: float) -> str:
     size = abs(number)
     if 1e-3 <= size < 1e7:
         return repr(float(shortest))
-    return _scientific(shortest, f"{number:.1e}")
+    return _scientific(shortest, number)
 
 
 def _roundings(number: float) -> list[str]:
@@ -59,19 +59,14 @@ def _not_finite(number: float) -> str:
     return "NaN" if number != number else "Infinity" if number > 0 else "-Infinity"
 
 
-def _scientific(shortest: str, two_digits: str) -> str:
+def _scientific(shortest: str, number: float) -> str:
     """Java's notation for digits in Python's. With one digit Java takes the nearest two."""
-    sign, text = ("-", shortest[1:]) if shortest[0] == "-" else ("", shortest)
-    digits, exponent = _digits(text)
-    if len(digits) == 1:
-        digits, exponent = _digits(two_digits.lstrip("-"))
-    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
-
-
-def _digits(text: str) -> tuple[str, int]:
-    """The digits without zeros around them, and the exponent of the first."""
-    mantissa, _, power = text.partition("e")
+    mantissa, _, power = shortest.lstrip("-").partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
-    zeros = len(whole + fraction) - len(digits)
-    return digits.rstrip("0") or "0", int(power or 0) + len(whole) - 1 - zeros
+    exponent = int(power or 0) + len(digits) - len(fraction) - 1
+    digits = digits.rstrip("0")
+    if len(digits) == 1:
+        mantissa, _, power = f"{abs(number):.1e}".partition("e")
+        digits, exponent = mantissa[0] + mantissa[2], int(power)
+    return f"{'-' if number < 0 else ''}{digits[0]}.{digits[1:].rstrip('0') or '0'}E{exponent}"
