@@ -23,6 +23,7 @@ os.environ |= {
 
 from tools.parts.java import find_java  # noqa: E402  # the environment comes first
 from tools.parts.kafka import KafkaBroker  # noqa: E402
+from tools.parts.registry import SchemaRegistry  # noqa: E402
 from tools.parts.s3 import MotoServer, VersityGateway  # noqa: E402
 
 
@@ -39,6 +40,13 @@ def kafka() -> Iterator[KafkaBroker]:
     """A broker for all tests; each makes its own topics (`topic_name`)."""
     with KafkaBroker() as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def registry_server() -> Iterator[SchemaRegistry]:
+    """A schema registry for all tests; each makes its own subjects (`topic_name`)."""
+    with SchemaRegistry() as registry:
+        yield registry
 
 
 @pytest.fixture(scope="session")

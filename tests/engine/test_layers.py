@@ -24,7 +24,7 @@ RANKS: tuple[frozenset[str], ...] = (
     frozenset({"rows", "settings"}),
     frozenset({"ports", "retries", "partitioners", "converters", "commit_log", "schedule", "formats"}),
     frozenset({"planning", "writer"}),
-    frozenset({"export", "kafka", "s3", "memory"}),
+    frozenset({"export", "kafka", "s3", "registry", "memory"}),
     frozenset({"wiring"}),
     frozenset({"spark", "cli"}),
 )
@@ -58,6 +58,7 @@ ALLOWED: dict[str, set[str]] = {
     "memory": {"errors", "ports", "ranges", "records"},
     "s3": {"custom", "errors", "ports", "retries", "settings"},
     "kafka": {"errors", "ports", "ranges", "records", "settings"},
+    "registry": {"errors", "ports", "retries", "settings"},
     "export": {
         "",
         "errors",
@@ -82,7 +83,7 @@ HOMES = {
     "botocore": {"s3"},
     "urllib3": {"s3"},
     "mypy_boto3_s3": {"s3"},
-    "confluent_kafka": {"kafka"},
+    "confluent_kafka": {"kafka", "registry"},
     "pyspark": {"spark"},
     "py4j": {"spark"},
     "tenacity": {"retries"},

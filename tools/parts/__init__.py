@@ -1,7 +1,9 @@
-"""Real parts for tests and the demo: a Java, a Kafka broker and S3 servers, each in a process of its own.
+"""Real parts for tests and the demo: a Java, a Kafka broker, a schema registry and S3 servers, each in a process of its
+own.
 
 java     find_java() -> Java
 kafka    KafkaBroker
+registry SchemaRegistry
 s3       MotoServer, VersityGateway
 
 Every part listens on 127.0.0.1 on a free port, keeps its data in a folder of its own under the system's temporary

@@ -4,6 +4,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,12 +21,16 @@ RESOLVE_TIMEOUT_S = 900
 
 @dataclass(frozen=True)
 class Jar:
-    """One published artifact: Maven's group, name and version, and its classifier if it has one."""
+    """One published artifact: Maven's group, name and version, and its classifier if it has one.
+
+    `type`: jar, or tar.gz for an archive, which is unpacked.
+    """
 
     group: str
     name: str
     version: str
     classifier: str | None = None
+    type: str = "jar"
 
 
 def resolve(folder_name: str, jars: Sequence[Jar], *, transitive: bool = True) -> Path:
@@ -57,7 +62,7 @@ def _retrieve(title: str, jars: Sequence[Jar], transitive: bool, folder: Path) -
             f"{title}: Ivy did not finish within {RESOLVE_TIMEOUT_S} s. Is Maven Central reachable from here? "
             "What it has so far is kept: run the same command again."
         ) from error
-    found = sorted(folder.glob("*.jar"))
+    found = sorted([*folder.glob("*.jar"), *folder.glob("*.tar.gz")])
     if run.returncode != 0 or not found:
         raise PartError(
             f"{title}: Ivy could not resolve {', '.join(f'{jar.group}:{jar.name}:{jar.version}' for jar in jars)}. "
@@ -70,6 +75,10 @@ def _retrieve(title: str, jars: Sequence[Jar], transitive: bool, folder: Path) -
         file=sys.stderr,
         flush=True,
     )
+    for archive in folder.glob("*.tar.gz"):
+        with tarfile.open(archive) as packed:
+            packed.extractall(folder, filter="data")
+        archive.unlink()
 
 
 def pyspark_folder() -> Path:
@@ -86,7 +95,8 @@ def _ivy_xml(jars: Sequence[Jar], transitive: bool) -> str:
         attributes = f"org={quoteattr(jar.group)} name={quoteattr(jar.name)} rev={quoteattr(jar.version)}"
         attributes += f' conf="default->default" transitive="{str(transitive).lower()}"'
         if jar.classifier:
-            artifact = f'<artifact name={quoteattr(jar.name)} type="jar" m:classifier={quoteattr(jar.classifier)}/>'
+            artifact = f"<artifact name={quoteattr(jar.name)} type={quoteattr(jar.type)} "
+            artifact += f"m:classifier={quoteattr(jar.classifier)}/>"
             dependencies.append(f"<dependency {attributes}>{artifact}</dependency>")
         else:
             dependencies.append(f"<dependency {attributes}/>")

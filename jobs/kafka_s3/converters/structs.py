@@ -1,16 +1,22 @@
-"""Rows over Python values."""
+"""Rows over Python values; other forms are made of them when they are asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_s3.rows import Excluded, Schemas, some
+from kafka_s3.rows import Excluded, Missing, Schemas, some
+from kafka_s3.schemas.fields import NoField, field_reader
 from kafka_s3.schemas.model import Schema
+from kafka_s3.schemas.project import projector, unchanged
 
 
 class ValueRows:
-    """A `Structs` over plain values."""
+    """A `Structs` of plain values. Excluded rows hold anything.
+
+    `sizes`: how many bytes each row stands for; where they are not given, those of its Avro form are. Rows without a
+    schema have values of their converter's own kind, which `values(None)` hands back.
+    """
 
     def __init__(
         self,
@@ -25,15 +31,67 @@ class ValueRows:
         self.excluded: Mapping[int, Excluded] = excluded or {}
 
     def part(self, start: int, stop: int) -> ValueRows:
-        sizes = self._sizes[start:stop] if self._sizes is not None else None
+        if start == 0 and stop == len(self._values) and not self.excluded:
+            return self
+        sizes = None if self._sizes is None else self._sizes[start:stop]
         return ValueRows(self._values[start:stop], some(self.schemas, range(start, stop)), sizes=sizes)
 
     def pick(self, indexes: Sequence[int]) -> ValueRows:
-        sizes = [self._sizes[index] for index in indexes] if self._sizes is not None else None
+        if len(indexes) == len(self._values) and not self.excluded:
+            return self
+        sizes = None if self._sizes is None else [self._sizes[index] for index in indexes]
         return ValueRows([self._values[index] for index in indexes], some(self.schemas, indexes), sizes=sizes)
 
     def sizes(self) -> Sequence[int]:
-        return self._sizes if self._sizes is not None else [0] * len(self._values)
+        if self._sizes is None:
+            self._sizes = [
+                0 if index in self.excluded else len(repr(value)) if schema is None else len(self._own(value, schema))
+                for index, (value, schema) in enumerate(zip(self._values, self._each_schema(), strict=True))
+            ]
+        return self._sizes
 
-    def values(self, target: Schema | None) -> Sequence[Any]:  # noqa: ARG002
-        return self._values
+    def datums(self, target: Schema) -> Sequence[bytes]:
+        from kafka_s3.schemas.datums import codec
+
+        return codec(target).encode(self.values(target))
+
+    def values(self, target: Schema | None) -> Sequence[Any]:
+        if target is None or self.schemas is None or not self._values:
+            return self._values
+        schema = self._schema()
+        project = projector(schema, target)
+        return self._values if project is unchanged else [project(value) for value in self._values]
+
+    def arrow(self, target: Schema) -> Any:
+        from kafka_s3.schemas.arrow import from_values
+
+        return from_values(self.values(target), target)
+
+    def column(self, path: tuple[str, ...]) -> Sequence[Any]:
+        readers = {schema: field_reader(schema, path) for schema in set(self._each_schema()) if schema is not None}
+        found: list[Any] = []
+        for index, (value, schema) in enumerate(zip(self._values, self._each_schema(), strict=True)):
+            if schema is None or index in self.excluded:
+                found.append(Missing(f"field {'.'.join(path)}: the value has no schema"))
+                continue
+            try:
+                found.append(readers[schema](value))
+            except NoField as error:
+                found.append(Missing(str(error)))
+        return found
+
+    def _each_schema(self) -> Sequence[Schema | None]:
+        if self.schemas is None or isinstance(self.schemas, Schema):
+            return [self.schemas] * len(self._values)
+        return self.schemas
+
+    def _schema(self) -> Schema:
+        """The schema that all rows have."""
+        assert isinstance(self.schemas, Schema), "only rows of one schema have another form"
+        return self.schemas
+
+    @staticmethod
+    def _own(value: Any, schema: Schema) -> bytes:
+        from kafka_s3.schemas.datums import codec
+
+        return codec(schema).encode([value])[0]

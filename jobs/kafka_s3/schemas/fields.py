@@ -1,0 +1,67 @@
+"""One field of plain values, nested ones by their path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from kafka_s3.schemas.model import Branch, Schema
+from kafka_s3.schemas.nodes import Node, graph
+
+_NAMES_MAX: Final = 8
+
+
+class NoField(Exception):
+    """There is no such field, and why."""
+
+
+def field_reader(schema: Schema, path: tuple[str, ...]) -> Callable[[Any], Any]:
+    """A function from a value under the schema to the field at the end of a path: `None` below a null, the value of a
+    union's branch without its name. It raises `NoField` where there is none.
+    """
+    node, wanted = graph(schema), ".".join(path)
+
+    def read(value: Any) -> Any:
+        here = node
+        for depth, name in enumerate(path):
+            value, here = _inside(value, here)
+            if value is None and depth:
+                return None
+            if here.kind == "map" and isinstance(value, dict):
+                found: Node | None = here.item if name in value else None
+            else:
+                found = next((each.node for each in here.fields if each.name == name), None)
+            if found is None:
+                where = f"{'.'.join(path[:depth])} is" if depth else "the value is"
+                if here.kind not in ("record", "map"):
+                    raise NoField(f"field {wanted}: {where} {_said(here)}, which has no fields")
+                raise NoField(f"field {wanted} is missing; there are {_listed(value, here)}")
+            value, here = value[name], found
+        return _inside(value, here)[0]
+
+    return read
+
+
+def _inside(value: Any, node: Node) -> tuple[Any, Node]:
+    """Through unions to the value and its type."""
+    if isinstance(value, Branch):
+        return value.value, node.branch(value.name) or node
+    return value, node.required
+
+
+def _listed(value: Any, node: Node) -> str:
+    if node.kind == "map":
+        names = [repr(name) for name in value]
+    else:
+        names = [f"{each.name} ({_said(each.node.required)})" for each in node.fields]
+    shown = ", ".join(names[:_NAMES_MAX])
+    return shown + (", …" if len(names) > _NAMES_MAX else "") if shown else "no fields"
+
+
+def _said(node: Node) -> str:
+    """
+    >>> from kafka_s3.schemas.model import schema_of
+    >>> _said(graph(schema_of("int"))), _said(graph(schema_of({"type": "array", "items": "int"})))
+    ('int', 'array')
+    """
+    return node.kind if node.kind == node.name else f"{node.kind} {node.name}"

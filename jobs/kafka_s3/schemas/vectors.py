@@ -1,0 +1,130 @@
+"""The bytes of a batch, and reading at many positions of them at once.
+
+A position never leads out of the buffer: one that would is set to `Buffer.limit`, which lies behind the end of every
+row and never comes back, as positions only grow. So what is wrong anywhere in a row is known at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+
+#: Beyond this a batch is not joined: Arrow's offsets are 32 bits.
+BYTES_MAX: Final = 2**30
+_PADDING: Final = bytes(32)
+
+_U64 = np.uint64
+_HIGH, _ONE, _BYTE = _U64(0x8080808080808080), _U64(1), _U64(3)
+_SEVEN = _U64(0x7F7F7F7F7F7F7F7F)
+_FOLDS: Final = [
+    (_U64(0x007F007F007F007F), _U64(0x7F007F007F007F00), _U64(1)),
+    (_U64(0x00003FFF00003FFF), _U64(0x3FFF00003FFF0000), _U64(2)),
+    (_U64(0x000000000FFFFFFF), _U64(0x0FFFFFFF00000000), _U64(4)),
+]
+#: What a varint of one byte says; those with a high bit are not asked for.
+_ZIGZAG: Final = np.array([(byte >> 1) ^ -(byte & 1) for byte in range(256)], dtype=np.int64)
+
+
+class Buffer:
+    """The datums of a batch, one after the other. Memory: their bytes once more, and 16 bytes a row.
+
+    `starts`, `ends`: of each row in it. `skip`: bytes at the beginning of each that are none of the datum's.
+    """
+
+    __slots__ = ("arrow", "bytes", "doubles", "ends", "floats", "limit", "rounds", "starts", "words")
+
+    def __init__(self, datums: Sequence[bytes], skip: int = 0) -> None:
+        data = b"".join((*datums, _PADDING))
+        self.ends = np.cumsum(np.fromiter(map(len, datums), np.int64, len(datums)), dtype=np.int64)
+        self.starts = np.empty_like(self.ends)
+        self.starts[:1] = 0
+        self.starts[1:] = self.ends[:-1]
+        self.starts += skip
+        self.limit = len(data) - len(_PADDING) + 1
+        self.arrow = pa.py_buffer(data)
+        self.bytes: Bytes = np.frombuffer(data, np.uint8)
+        self.words = _windows(data, "<u8", 8)
+        self.floats = _windows(data, "<f4", 4)
+        self.doubles = _windows(data, "<f8", 8)
+        self.rounds = 0
+
+    def advance(self, positions: Ints, by: Any) -> Ints:
+        moved: Ints = np.minimum(positions + by, self.limit)
+        return moved
+
+    def poison(self, positions: Ints, bad: npt.NDArray[np.bool_]) -> Ints:
+        """The positions, those of bad rows beyond the end."""
+        return np.where(bad, self.limit, positions)
+
+    def varints(self, positions: Ints, bytes_max: int = 10) -> tuple[Ints, Ints]:
+        """The numbers at the positions, and where each ends. `bytes_max`: 5 for an int, 10 for a long."""
+        first = self.bytes.take(positions)
+        if not len(first) or first.max() < 0x80:
+            return _ZIGZAG.take(first), np.minimum(positions + 1, self.limit)
+        word = self.words[positions]
+        stop = ~word & _HIGH
+        low = stop & (~stop + _ONE)  # the lowest bit that ends a number; 0 if none of eight bytes does
+        mask = low ^ (low - _ONE)
+        size = (np.bitwise_count(mask) >> 3).astype(np.int64)
+        number = word & mask & _SEVEN
+        for keep, move, by in _FOLDS:
+            number = (number & keep) | ((number & move) >> by)
+        bad = None
+        if not stop.all():
+            bad = self._long_ones(np.flatnonzero(stop == 0), positions, number, size)
+        values = (number >> _ONE).view(np.int64) ^ -(number & _ONE).view(np.int64)
+        if bytes_max == 5:
+            wide = (size > 5) | (values != values.astype(np.int32))
+            bad = wide if bad is None else bad | wide
+        after = positions + size
+        if bad is not None and bad.any():
+            after[bad] = self.limit
+            values[bad] = 0
+        return values, np.minimum(after, self.limit, out=after)
+
+    def _long_ones(
+        self, long: Ints, positions: Ints, number: npt.NDArray[np.uint64], size: Ints
+    ) -> npt.NDArray[np.bool_]:
+        """Completes numbers of nine and ten bytes; says which are none."""
+        at = positions[long]
+        ninth = self.bytes[at + 8].astype(np.uint64)
+        tenth = self.bytes[at + 9].astype(np.uint64)
+        more = ninth >= _U64(0x80)
+        number[long] |= (ninth & _U64(0x7F)) << _U64(56)
+        number[long] |= np.where(more, tenth & _ONE, _U64(0)) << _U64(63)
+        size[long] = np.where(more, 10, 9)
+        bad = np.zeros(len(positions), dtype=np.bool_)
+        bad[long] = more & (tenth > _ONE)
+        return bad
+
+    def lengths(self, positions: Ints) -> tuple[Ints, Ints]:
+        """Like `varints`, of numbers that are lengths: one that cannot be is 0, and its row is bad."""
+        values, after = self.varints(positions)
+        bad = values.view(np.uint64) > _U64(self.limit)  # so are negative ones
+        if bad.any():
+            values[bad] = 0
+            after[bad] = self.limit
+        return values, after
+
+    def gather(self, starts: Ints, sizes: Ints) -> pa.Array:
+        """Bytes from here and there, as one binary array. The pieces stand in the buffer's order and do not overlap."""
+        count = len(starts)
+        if not count:
+            return pa.array([], pa.binary())
+        offsets = np.empty(2 * count, dtype=np.int32)
+        offsets[0::2] = starts
+        offsets[1::2] = starts + sizes
+        pieces = pa.Array.from_buffers(pa.binary(), 2 * count - 1, [None, pa.py_buffer(offsets), self.arrow])
+        return pieces.take(pa.array(np.arange(0, 2 * count - 1, 2, dtype=np.int32)))
+
+
+def _windows(data: bytes, kind: str, size: int) -> Any:
+    """A view in which item i begins at byte i."""
+    return np.ndarray((len(data) - size + 1,), dtype=kind, buffer=data, strides=(1,))

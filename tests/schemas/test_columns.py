@@ -1,0 +1,249 @@
+"""Batches read all rows at once: the same rows, columns and Arrow arrays as value by value."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as st
+
+from kafka_s3.schemas.arrow import ColumnsError, arrow_type, from_values
+from kafka_s3.schemas.column_nodes import ITEMS_MAX, ROUNDS_MAX
+from kafka_s3.schemas.columns import TYPES_MAX, columns_of
+from kafka_s3.schemas.datums import codec
+from kafka_s3.schemas.encode import long_bytes
+from kafka_s3.schemas.model import Branch, Schema, schema_of
+from kafka_s3.schemas.vectors import Buffer
+from tests.schemas.strategies import avro_schemas, values_of
+
+calm = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], deadline=None)
+LIST = {"type": "array", "items": "int"}
+
+
+def record(**fields: Any) -> Schema:
+    listed = [{"name": name, "type": kind} for name, kind in fields.items()]
+    return schema_of({"type": "record", "name": "n.R", "fields": listed})
+
+
+def longs(*numbers: int) -> list[bytes]:
+    return [long_bytes(number) for number in numbers]
+
+
+@calm
+@given(st.data())
+def test_arrow_is_that_of_the_values(data: st.DataObject) -> None:
+    """Any schema that Arrow has, any values: the array made from the bytes equals the one made from the values."""
+    schema = data.draw(avro_schemas(logical=True, zero_size=False))
+    try:
+        kind = arrow_type(schema)
+    except ColumnsError:
+        assume(False)
+    values = data.draw(st.lists(values_of(schema, size_max=4), max_size=12))
+    made = codec(schema)
+    columns = made.columns
+    assert columns is not None
+    scan = columns.scan(made.encode(values))
+    assert scan.doubtful() == []
+    array = scan.arrow()
+    assert array is not None
+    assert array.type == kind
+    array.validate(full=True)
+    assert array.to_pylist() == from_values(values, schema).to_pylist()
+    assert array.equals(from_values(values, schema))
+
+
+@calm
+@given(st.data())
+def test_rows_that_are_wrong_do_not_change_the_others(data: st.DataObject) -> None:
+    """Among datums that are cut off or too long, the valid rows keep their columns, in their order."""
+    schema = data.draw(avro_schemas(record=True, logical=True, zero_size=False))
+    values = data.draw(st.lists(values_of(schema), min_size=1, max_size=12))
+    made = codec(schema)
+    columns = made.columns
+    assert columns is not None
+    wrong = data.draw(st.lists(st.sampled_from(["", "cut", "more"]), min_size=len(values), max_size=len(values)))
+    change = {"": lambda datum: datum, "cut": lambda datum: datum[:-1], "more": lambda datum: datum + b"\0"}
+    batch = [change[each](datum) for each, datum in zip(wrong, made.encode(values), strict=True)]
+    scan = columns.scan(batch)
+    refused = set(made.check(batch))
+    assert refused <= set(scan.doubtful())
+    kept = [row for row in range(len(batch)) if row not in set(scan.doubtful())]
+    decoded = made.decode([batch[row] for row in kept])
+    for name in (field["name"] for field in schema.avro["fields"]):  # type: ignore[index, call-overload]
+        column = scan.column((name,))
+        assert column is None or repr(column) == repr([value[name] for value in decoded])
+
+
+@calm
+@given(
+    st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 70).map(lambda bits: (1 << bits) % 2**63), max_size=9)
+)
+@example([2**63 - 1, -(2**63), 0])
+@example([63, 64, -64, -65, 8191, 8192, 2**27, 2**34, 2**41, 2**48, 2**55 - 1, 2**55, 2**62 - 1, 2**62])
+def test_numbers_of_every_length(numbers: list[int]) -> None:
+    """Numbers of one to ten bytes come out as they went in, and each says where it ends."""
+    buffer = Buffer(longs(*numbers))
+    found, ends = buffer.varints(buffer.starts)
+    assert found.tolist() == numbers
+    assert ends.tolist() == buffer.ends.tolist()
+
+
+@calm
+@given(st.lists(st.binary(min_size=1, max_size=12), min_size=1, max_size=12))
+@example([b"\xff" * 9 + b"\x01", b"\xff" * 9 + b"\x02", b"\xff" * 11, b"\x80\x00", b"\x80"])
+def test_numbers_that_are_none(datums: list[bytes]) -> None:
+    """Random bytes are a number here exactly if the strict reader says so."""
+    for kind in ("int", "long"):
+        made = codec(schema_of(kind))
+        columns = made.columns
+        assert columns is not None
+        scan = columns.scan(datums)
+        refused = made.reasons(datums, range(len(datums)))
+        assert scan.doubtful() == sorted(refused)
+        kept = [datum for index, datum in enumerate(datums) if index not in refused]
+        assert scan.column(()) == made.decode(kept)
+
+
+@pytest.mark.parametrize(
+    ("schema", "values"),
+    [
+        (record(a=LIST), [{"a": list(range(size))} for size in (0, 1, ITEMS_MAX, 3)]),
+        (record(a=["null", LIST]), [{"a": None}, {"a": [1]}, {"a": []}]),
+        (record(a={"type": "map", "values": ["null", LIST]}), [{"a": {"x": [1, 2], "y": None}}, {"a": {}}]),
+        (record(a=["int", "string", "null"]), [{"a": Branch("int", 1)}, {"a": None}, {"a": Branch("string", "ü")}]),
+        (record(a=["null", "string"]), [{"a": None}, {"a": None}]),
+        (record(a=["int"], b=["null"], c="null"), [{"a": 1, "b": None, "c": None}]),
+        (record(a="string"), [{"a": "größer"}, {"a": ""}, {"a": "𝄞"}]),
+        (record(a={"type": "int", "connect.type": "int8"}), [{"a": -128}, {"a": 127}]),
+        (record(a={"type": "fixed", "name": "F", "size": 300}), [{"a": b"x" * 300}]),
+        (
+            record(a={"type": "fixed", "name": "D", "size": 4, "logicalType": "decimal", "precision": 5, "scale": 2}),
+            [{"a": struct.pack(">i", number)} for number in (0, -1, 12345, -99999)],
+        ),
+    ],
+)
+def test_columns_by_example(schema: Schema, values: list[Any]) -> None:
+    """Lists up to the limit, nulls everywhere, texts of other alphabets, narrow numbers, wide fixed, decimals."""
+    made = codec(schema)
+    columns = made.columns
+    assert columns is not None
+    scan = columns.scan(made.encode(values) * 3)
+    assert scan.doubtful() == []
+    array = scan.arrow()
+    assert array is not None
+    array.validate(full=True)
+    assert array.equals(from_values(values * 3, schema))
+
+
+def test_long_arrays_are_left_to_the_slow_way() -> None:
+    """Rows with more items than there are rounds, and those with sizes before their blocks, are doubtful, not wrong."""
+    made = codec(schema_of(LIST))
+    columns = made.columns
+    assert columns is not None
+    sizes = [1, ITEMS_MAX, ITEMS_MAX + 1, 10_000, 2]
+    datums = [*made.encode([list(range(size)) for size in sizes]), b"\x01\x02\x02\0"]
+    scan = columns.scan(datums)
+    assert scan.doubtful() == [2, 3, 5]
+    array = scan.arrow()
+    assert array is not None
+    assert array.to_pylist() == [list(range(size)) for size in (1, ITEMS_MAX, 2)]
+    assert made.check(datums) == {}
+
+
+def test_rounds_have_an_end() -> None:
+    """Lists in lists use up the rounds of a batch; rows that need more are doubtful, the others are done."""
+    made = codec(schema_of({"type": "array", "items": LIST}))
+    columns = made.columns
+    assert columns is not None
+    values = [[[1]], [[1] * 8 for _ in range(ROUNDS_MAX)], [], [[1, 2], [3]]]
+    scan = columns.scan(made.encode(values))
+    assert scan.doubtful() == [1]
+    array = scan.arrow()
+    assert array is not None
+    assert array.to_pylist() == [[[1]], [], [[1, 2], [3]]]
+
+
+def test_a_key_that_a_map_has_twice_takes_its_values() -> None:
+    """Maps with a key twice have no fast columns: a dictionary keeps one of the two."""
+    made = codec(schema_of({"type": "map", "values": "int"}))
+    columns = made.columns
+    assert columns is not None
+    twice = b"\x04\x02a\x02\x02a\x04\0"
+    assert made.check([twice] * 9) == {}
+    assert made.decode([twice]) == [{"a": 2}]
+    assert columns.scan([twice] * 9).arrow() is None
+    assert columns.scan(made.encode([{"a": 1}, {"a": 2, "b": 1}])).arrow() is not None
+
+
+def test_numbers_too_large_for_their_column_take_their_values() -> None:
+    """Where `connect.type` says int8, a larger number is not cut off."""
+    made = codec(record(a={"type": "int", "connect.type": "int8"}))
+    columns = made.columns
+    assert columns is not None
+    assert columns.scan(made.encode([{"a": 128}])).arrow() is None
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        record(a=["null", "n.R"]),
+        schema_of({"type": "array", "items": "null"}),
+        schema_of({"type": "array", "items": {"type": "fixed", "name": "F", "size": 0}}),
+        record(**{f"f{number}": "int" for number in range(TYPES_MAX)}),
+        record(a=LIST, **{f"f{number}": "int" for number in range(600)}),
+        record(**{f"f{number}": "int" for number in range(600)}, a=LIST),
+    ],
+)
+def test_schemas_without_columns(schema: Schema) -> None:
+    """Recursive schemas, arrays of what has no bytes, and very large schemas go value by value."""
+    assert columns_of(schema) is None
+
+
+def test_fields_by_their_path() -> None:
+    """Nested fields, those below nulls, and none where there is no such field."""
+    point = {"type": "record", "name": "P", "fields": [{"name": "x", "type": ["null", "double"]}]}
+    made = codec(
+        record(p=["null", point], q={**point, "name": "Q"}, e={"type": "enum", "name": "E", "symbols": ["A", "B"]})
+    )
+    columns = made.columns
+    assert columns is not None
+    values = [
+        {"p": None, "q": {"x": 1.5}, "e": "B"},
+        {"p": {"x": None}, "q": {"x": None}, "e": "A"},
+        {"p": {"x": 0.5}, "q": {"x": -1.0}, "e": "A"},
+    ]
+    scan = columns.scan([b"head" + datum for datum in made.encode(values)], skip=4)
+    assert scan.column(("p", "x")) == [None, None, 0.5]
+    assert scan.column(("q", "x")) == [1.5, None, -1.0]
+    assert scan.column(("e",)) == ["B", "A", "A"]
+    assert scan.column(("p",)) is None
+    assert scan.column(("z",)) is None
+    assert scan.column(("e", "x")) is None
+    nothing = columns.scan(made.encode([values[0]]))
+    assert nothing.column(("p", "x")) == [None]
+
+
+def test_empty_batches() -> None:
+    """No rows, or none that is valid, are columns without rows."""
+    schema = record(a="string", b=["null", LIST])
+    columns = columns_of(schema)
+    assert columns is not None
+    for batch in ([], [b"\x05"], [b""]):
+        scan = columns.scan(batch)
+        assert scan.doubtful() == list(range(len(batch)))
+        assert scan.arrow() == pa.array([], arrow_type(schema))
+        assert scan.column(("a",)) == []
+
+
+def test_positions_stay_within_the_buffer() -> None:
+    """Whatever lengths rows claim, nothing is read beyond the bytes of the batch."""
+    random = np.random.default_rng(1)
+    columns = columns_of(record(a="string", b="bytes", c=LIST, d="double", e={"type": "fixed", "name": "F", "size": 9}))
+    assert columns is not None
+    for size in (1, 2, 3, 50):
+        batch = [random.bytes(random.integers(0, 30)) for _ in range(size)]
+        assert set(columns.scan(batch).doubtful()) <= set(range(size))

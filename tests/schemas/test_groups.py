@@ -1,0 +1,156 @@
+"""What records are written under as they come: the sink's sequences, without an object for each flip."""
+
+from __future__ import annotations
+
+from itertools import groupby, pairwise
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_s3.schemas.compatibility import Mode, Refused
+from kafka_s3.schemas.groups import GROUPS_MAX, Groups
+from kafka_s3.schemas.model import Schema, schema_of
+from kafka_s3.schemas.project import projector
+from tests.schemas.evolution import evolved, is_valid
+from tests.schemas.strategies import avro_schemas, values_of
+
+
+def version(number: int | None, *fields: str, name: str = "n.R") -> Schema:
+    """Fields called in small letters are optional, in capitals required."""
+    made = [
+        {"name": each, "type": "int"} if each.isupper() else {"name": each, "type": ["null", "int"], "default": None}
+        for each in fields
+    ]
+    return schema_of({"type": "record", "name": name, "fields": made}, version=number)
+
+
+V1, V2, V3 = version(1, "A"), version(2, "A", "w"), version(3, "A", "w", "x")
+STRICT = version(2, "A", "B")
+OTHER = version(1, "A", name="n.S")
+
+
+def written(mode: Mode, *schemas: Schema | None) -> list[Any]:
+    groups = Groups(mode)
+    return [groups.target(each) for each in schemas]
+
+
+def test_backward_goes_on_to_the_newest() -> None:
+    """The sink's sequence of v1 and v2: it made four objects of these seven records, here they fill two."""
+    assert written(Mode.BACKWARD, V1, V2, V1, V2, V1, V2, V1) == [V1, V2, V2, V2, V2, V2, V2]
+
+
+def test_full_is_backward() -> None:
+    """One code path in the sink."""
+    assert written(Mode.FULL, V1, V2, V1, V3, V2, V1) == [V1, V2, V2, V3, V3, V3]
+
+
+def test_forward_stays_with_the_oldest() -> None:
+    """The same stream from its second record: one object with w, one without for all that follows."""
+    assert written(Mode.FORWARD, V2, V1, V2, V1, V2, V1) == [V2, V1, V1, V1, V1, V1]
+
+
+def test_none_projects_nothing() -> None:
+    """Each schema is its own target, and the versions of one text are two."""
+    again = Schema(V1.text, version=9)
+    assert written(Mode.NONE, V1, V2, V1, again, V2) == [V1, V2, V1, again, V2]
+
+
+def test_what_cannot_be_projected_stands_beside() -> None:
+    """A newer version with a required field more takes no older records: each has its own object, and keeps it."""
+    assert written(Mode.BACKWARD, V1, STRICT, V1, STRICT) == [V1, STRICT, V1, STRICT]
+    assert written(Mode.BACKWARD, V1, OTHER, V2, OTHER, V1) == [V1, OTHER, V2, OTHER, V2]
+    # Forward the older takes the newer's records: what is too much is dropped.
+    assert written(Mode.FORWARD, V1, STRICT, V1, STRICT) == [V1, V1, V1, V1]
+
+
+def test_groups_are_mended_after_a_new_target() -> None:
+    """What no longer fits the newer target of its group has a group of its own from then on."""
+    middle = schema_of(
+        {
+            "type": "record",
+            "name": "n.R",
+            "fields": [{"name": "A", "type": "int"}, {"name": "B", "type": "int", "default": 1}],
+        },
+        version=2,
+    )
+    last = version(3, "A", "B")
+    assert written(Mode.BACKWARD, V1, middle, V1, last, V1, middle, last) == [V1, middle, middle, last, V1, last, last]
+
+
+def test_values_without_a_schema_are_a_group() -> None:
+    """They go beside the others, in every mode."""
+    for mode in Mode:
+        assert written(mode, None, V1, None, V1) == [None, V1, None, V1]
+
+
+def test_a_schema_without_a_version_is_refused() -> None:
+    """As in the sink, from the first record on; in mode NONE it is not."""
+    bare = version(None, "A")
+    first, second = written(Mode.BACKWARD, bare, V1)
+    assert isinstance(first, Refused)
+    assert second == V1
+    assert written(Mode.NONE, bare) == [bare]
+
+
+def test_groups_are_bounded() -> None:
+    """A producer that makes up names gets no more than so many; the group forgotten is the oldest one."""
+    groups = Groups(Mode.BACKWARD)
+    many = [version(1, "A", name=f"n.R{number}") for number in range(GROUPS_MAX + 1)]
+    for schema in many:
+        assert groups.target(schema) == schema
+    assert groups.target(version(2, "A", "w", name="n.R0")) == version(2, "A", "w", name="n.R0")
+    assert groups.target(many[0]) == version(2, "A", "w", name="n.R0")
+    for number in range(5_000):
+        groups.target(version(1, "A", name=f"n.S{number}"))
+    assert len(groups._targets) <= GROUPS_MAX
+    assert len(groups._known) <= 1025
+
+
+fields = st.lists(st.sampled_from(["a", "b", "C", "D"]), max_size=3, unique_by=str.lower)
+schemas = st.none() | st.builds(
+    lambda number, names, name: version(number, *names, name=name),
+    st.integers(1, 4),
+    fields,
+    st.sampled_from(["n.R", "n.R", "n.S"]),
+)
+
+
+@given(st.lists(schemas, min_size=2, max_size=2), st.lists(st.booleans(), max_size=12), st.sampled_from(Mode))
+def test_two_schemas_make_two_targets_at_most(pair: list[Schema | None], flips: list[bool], mode: Mode) -> None:
+    """However two producers take turns, and the target of a schema changes once at most."""
+    targets = written(mode, *(pair[flip] for flip in flips))
+    assert len(set(targets)) <= 2
+    for which in (False, True):
+        own = [target for flip, target in zip(flips, targets, strict=True) if flip is which]
+        assert sum(one != other for one, other in pairwise(own)) <= 1
+
+
+@given(st.lists(schemas, max_size=12), st.sampled_from(Mode))
+def test_repetition_makes_no_difference(sequence: list[Schema | None], mode: Mode) -> None:
+    """Asked once per run of records or for each, the answers are the same; what is remembered changes none."""
+    runs = [schema for schema, _ in groupby(sequence)]
+    by_run = iter(written(mode, *runs))
+    once = [target for _, run in groupby(sequence) for target in [next(by_run)] * len(list(run))]
+    assert written(mode, *sequence) == once
+    forgetful = Groups(mode)
+    answers = []
+    for schema in sequence:
+        forgetful._forget()
+        answers.append(forgetful.target(schema))
+    assert answers == once
+
+
+@given(st.data())
+def test_every_target_takes_the_values(data: st.DataObject) -> None:
+    """Whatever schemas come in whatever order, a value of each can be projected to what it is written under."""
+    first = data.draw(avro_schemas(record=True, recursive=True))
+    versions = [
+        Schema(each.text, version=data.draw(st.integers(1, 3)))
+        for each in [first, *(data.draw(evolved(first)) for _ in range(3))]
+    ]
+    groups = Groups(data.draw(st.sampled_from(Mode)))
+    for schema in data.draw(st.lists(st.sampled_from(versions), max_size=8)):
+        target = groups.target(schema)
+        assert isinstance(target, Schema)
+        assert is_valid(projector(schema, target)(data.draw(values_of(schema))), target)
