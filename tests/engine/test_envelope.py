@@ -24,6 +24,8 @@ from kafka_s3.settings.content import Converter, ConverterSettings, DecimalForma
 from tests.engine.envelopes import DATA, Case, compact, envelope, random_case
 
 randoms = st.integers(0, 2**64).map(Random)
+HALF = "not JSON that can be written: half a surrogate pair, or a number beyond all limits"
+UNUSABLE = "the envelope's schema cannot be used: "
 DECIMAL = {"type": "bytes", "name": f"{DATA}Decimal", "parameters": {"scale": "2"}}
 
 
@@ -193,6 +195,29 @@ def test_schemas_that_never_repeat_are_forgotten() -> None:
     assert convert._bytes == sum(len(text) for text in convert._known)
 
 
+def test_few_bytes_do_not_become_many_values() -> None:
+    """Objects of nothing but missing fields, and nulls with a long default, are refused beyond a limit."""
+    wide = struct(*(field(f"f{number}", "int8", optional=True) for number in range(1000)))
+    many = {"type": "array", "items": wide}
+    assert len(one(many, f"[{'{},' * 999}{{}}]")) == 1000
+    assert "stand for more than 10000000 values" in one(many, f"[{'{},' * 19999}{{}}]").reason
+    long = {"type": "array", "items": {"type": "string", "default": "x" * 100_000}}
+    assert "stand for more than 10000000 values" in one(long, f"[{'null,' * 9999}null]").reason
+    assert one({"type": "array", "items": {"type": "int8"}}, f"[{'1,' * 999_999}1]") == [1] * 1_000_000
+
+
+def test_schemas_made_to_hurt_are_read_in_passing() -> None:
+    """Defaults in defaults, and thousands of structs and names that only look alike: each is looked at once."""
+    deep = struct(field("x", "int8", default=1), default={})
+    for _ in range(60):
+        deep = struct({**deep, "field": "a"}, default={})
+    assert isinstance(avro_schema(read_schema(deep)), Schema)
+    wide = struct(*(struct(field(f"{chr(0x4E00 + number)}", "int8"), field=f"f{number}") for number in range(5000)))
+    assert len(avro(wide)["fields"]) == 5000
+    odd = struct(*(field(chr(0x4E00 + number), "int8") for number in range(5000)))
+    assert avro(odd)["fields"][4999]["name"] == "__5000"
+
+
 # Null, missing and default.
 
 
@@ -220,12 +245,12 @@ def test_a_null_becomes_the_default_unless_it_is_to_stay() -> None:
         (struct(field("a", "int32")), '{"a":5.7}', "a: 5.7 is no int32"),
         (struct(field("a", "int8")), '{"a":128}', "a: 128 does not fit into int8 (-128 to 127)"),
         ({"type": "int64"}, "1e400000000000000000000", "1e400000000000000000000 has an exponent that is too large"),
-        ({"type": "int64"}, "9" * 5000, f"{'9' * 60}... does not fit into int64 (-9223372036854775808 to 9223372036854775807)"),
+        ({"type": "int64"}, "9" * 5000, f"{'9' * 60}... does not fit into int64 ({-(2**63)} to {2**63 - 1})"),
         ({"type": "double"}, "1e999", "1e999 does not fit into double"),
         ({"type": "float"}, "1e300", "1e+300 does not fit into float"),
         ({"type": "boolean"}, "1", "1 is no boolean"),
         ({"type": "string"}, "{}", "an object is no string"),
-        ({"type": "string"}, r'"\ud800"', "not JSON that can be written: half a surrogate pair, or a number beyond all limits"),
+        ({"type": "string"}, r'"\ud800"', HALF),
         ({"type": "bytes"}, '"AQ"', '"AQ" is no base64'),
         (DECIMAL, '""', "a decimal without a byte"),
         (DECIMAL, "1.255", "1.255 has more digits behind the point than its scale, 2"),
@@ -233,13 +258,21 @@ def test_a_null_becomes_the_default_unless_it_is_to_stay() -> None:
         (DECIMAL, "1e63", "a decimal of more than 64 digits"),
         ({"type": "int32", "name": f"{DATA}Time"}, "-1", f"-1 does not fit into {DATA}Time (0 to 86400000)"),
         ({"type": "array", "items": {"type": "int8"}}, '{"a":1}', "an object is no array"),
-        ({"type": "map", "keys": {"type": "int8"}, "values": {"type": "int8"}}, "[[1]]", "an array is no pair of a key and a value"),
-        ({"type": "date"}, "1", "the envelope's schema cannot be used: there is no schema of type 'date'"),
-        (struct(field("a", "int8"), field("a", "int8")), "{}", "the envelope's schema cannot be used: a field of a struct has no name ('field'), or that of another field"),
-        (struct(field("a", "int8", default="x")), "{}", 'the envelope\'s schema cannot be used: a.default: "x" is no int8'),
+        (
+            {"type": "map", "keys": {"type": "int8"}, "values": {"type": "int8"}},
+            "[[1]]",
+            "an array is no pair of a key and a value",
+        ),
+        ({"type": "date"}, "1", f"{UNUSABLE}there is no schema of type 'date'"),
+        (
+            struct(field("a", "int8"), field("a", "int8")),
+            "{}",
+            f"{UNUSABLE}a field of a struct has no name ('field'), or that of another field",
+        ),
+        (struct(field("a", "int8", default="x")), "{}", f'{UNUSABLE}a.default: "x" is no int8'),
         ({"type": "int32"}, "", "not JSON: Expecting value: line 1 column 38 (char 37)"),
     ],
-)  # fmt: skip
+)
 def test_a_refusal_says_what_is_wrong_and_where(schema: Any, payload: str, reason: str) -> None:
     """The field, its value, and what it should have been."""
     assert one(schema, payload) == Unwritable(reason)
@@ -282,21 +315,49 @@ def test_a_value_without_a_schema_is_json() -> None:
     [
         ({"type": "int8", "optional": True}, ["null", {"type": "int", "connect.type": "int8"}]),
         ({"type": "int64", "optional": True, "default": 1}, [{"type": "long", "connect.default": 1}, "null"]),
-        ({"type": "string", "optional": True, "doc": "d", "version": 2, "name": "n"}, ["null", {"type": "string", "connect.doc": "d", "connect.version": 2, "connect.name": "n"}]),
-        ({**DECIMAL, "optional": True}, ["null", {"type": "bytes", "connect.parameters": {"scale": "2"}, "connect.name": f"{DATA}Decimal", "scale": 2, "precision": 64, "logicalType": "decimal"}]),
-        ({"type": "int32", "name": f"{DATA}Date", "optional": True}, ["null", {"type": "int", "connect.name": f"{DATA}Date", "logicalType": "date"}]),
-        ({"type": "int32", "name": f"{DATA}Time", "optional": True}, ["null", {"type": "int", "connect.name": f"{DATA}Time", "logicalType": "time-millis"}]),
-        ({"type": "int64", "name": f"{DATA}Timestamp", "optional": True}, ["null", {"type": "long", "connect.name": f"{DATA}Timestamp", "logicalType": "timestamp-millis"}]),
-        ({"type": "map", "keys": {"type": "string"}, "values": {"type": "int32"}, "optional": True}, ["null", {"type": "map", "values": "int"}]),
+        (
+            {"type": "string", "optional": True, "doc": "d", "version": 2, "name": "n"},
+            ["null", {"type": "string", "connect.doc": "d", "connect.version": 2, "connect.name": "n"}],
+        ),
+        (
+            {**DECIMAL, "optional": True},
+            [
+                "null",
+                {
+                    "type": "bytes",
+                    "connect.parameters": {"scale": "2"},
+                    "connect.name": f"{DATA}Decimal",
+                    "scale": 2,
+                    "precision": 64,
+                    "logicalType": "decimal",
+                },
+            ],
+        ),
+        (
+            {"type": "int32", "name": f"{DATA}Date", "optional": True},
+            ["null", {"type": "int", "connect.name": f"{DATA}Date", "logicalType": "date"}],
+        ),
+        (
+            {"type": "int32", "name": f"{DATA}Time", "optional": True},
+            ["null", {"type": "int", "connect.name": f"{DATA}Time", "logicalType": "time-millis"}],
+        ),
+        (
+            {"type": "int64", "name": f"{DATA}Timestamp", "optional": True},
+            ["null", {"type": "long", "connect.name": f"{DATA}Timestamp", "logicalType": "timestamp-millis"}],
+        ),
+        (
+            {"type": "map", "keys": {"type": "string"}, "values": {"type": "int32"}, "optional": True},
+            ["null", {"type": "map", "values": "int"}],
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_avro_schema_is_avrodatas(schema: Any, expected: Any) -> None:
     """Types, unions, defaults, logical types and Connect's own properties."""
     assert avro_schema(read_schema(schema)).avro == expected
 
 
 def test_a_struct_is_a_record() -> None:
-    """Its name and namespace, or ConnectDefault; fields with defaults; a name of its own for what Avro cannot call so."""
+    """Its name and namespace, or ConnectDefault; fields with defaults; another name for what Avro cannot call so."""
     assert avro(struct(name="a.b.C", version=3)) == {
         "type": "record",
         "name": "C",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from kafka_s3.converters.connect_schema import Refused
@@ -37,27 +38,30 @@ ANYTHING: Final[Schema] = schema_of(
         "fields": [{"name": name, "type": ["null", each], "default": None} for name, each in _FIELDS.items()],
     }
 )
+_FIELD_OF: Final[dict[type, str]] = {bool: "boolean", int: "long", float: "double", str: "string"}
+_KEY_LENGTH_MAX: Final = 64  # longer ones are not worth remembering
 _NOTHING: Final = dict.fromkeys(_FIELDS)
 
 
 def anything(value: Any) -> dict[str, Any]:
     """A JSON value (`schemaless.plain_json`) as a plain value of `ANYTHING`; null is a record of nulls."""
-    match value:
-        case None:
-            return dict(_NOTHING)
-        case bool():
-            return {**_NOTHING, "boolean": value}
-        case int():
-            return {**_NOTHING, "long": value}
-        case float():
-            return {**_NOTHING, "double": value}
-        case str():
-            return {**_NOTHING, "string": value}
-        case list():
-            return {**_NOTHING, "array": [anything(each) for each in value]}
-        case _:
-            entries = [{"key": anything(key), "value": anything(each)} for key, each in value.items()]
-            return {**_NOTHING, "map": entries}
+    made: dict[str, Any] = _NOTHING.copy()
+    kind = type(value)
+    if kind in _FIELD_OF:
+        made[_FIELD_OF[kind]] = value
+    elif kind is list:
+        made["array"] = [anything(each) for each in value]
+    elif kind is dict:
+        made["map"] = [
+            {"key": _key(key) if len(key) <= _KEY_LENGTH_MAX else anything(key), "value": anything(each)}
+            for key, each in value.items()
+        ]
+    return made
+
+
+@lru_cache(4096)
+def _key(key: str) -> dict[str, Any]:
+    return anything(key)
 
 
 def json_to_anything(values: Sequence[bytes | None]) -> ValueRows:

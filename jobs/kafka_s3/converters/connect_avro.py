@@ -7,10 +7,13 @@ belong to the first branch of a union is left out. What was is in `connect.name`
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from kafka_s3.converters.connect_schema import (
+    ABSENT,
     DATE,
     DECIMAL,
     ENUM,
@@ -18,9 +21,9 @@ from kafka_s3.converters.connect_schema import (
     TIMESTAMP,
     ConnectField,
     ConnectSchema,
+    Names,
     Refused,
     is_full_name,
-    unused,
     valid_name,
 )
 from kafka_s3.converters.connect_values import default_of
@@ -53,8 +56,8 @@ class _Writer:
     """One schema in the making: which names are taken, and by what."""
 
     def __init__(self) -> None:
-        self._defined: list[tuple[ConnectSchema, str]] = []
-        self._taken: set[str] = set()
+        self._defined: dict[tuple[str, ...], str] = {}
+        self._names = Names()
 
     def union(self, schema: ConnectSchema, namespace: str) -> Any:
         """The schema, with null if it is optional."""
@@ -99,12 +102,10 @@ class _Writer:
         wanted: str,
         internal: dict[str, Any],
     ) -> Any:
-        for known, name in self._defined:
-            same = known.fields == fields and known.name == schema.name and known.type == schema.type
-            if same and ("." in name or not namespace):
-                return name
-        full = self._named(wanted, namespace)
-        self._defined.append((schema, full))
+        same = (wanted, *(text for field in fields for text in (field.name, _digest(field.schema))))
+        if (known := self._defined.get(same)) and ("." in known or not namespace):
+            return known
+        full = self._defined[same] = self._named(wanted, namespace)
         made: dict[str, Any] = {"type": "record", **_name(full), **internal}
         if doc := schema.parameters.get(f"{NAMESPACE}.record.doc"):
             made["doc"] = doc
@@ -119,20 +120,15 @@ class _Writer:
         full = wanted if is_full_name(wanted) else ".".join(valid_name(each) for each in wanted.split("."))
         if "." not in full and namespace:
             full = f"{namespace}.{full}"  # within a namespace, readers differ about a name without one
-        full = unused(full, self._taken)
-        self._taken.add(full)
-        return full
+        return self._names.unused(full)
 
     def _enum(self, schema: ConnectSchema, namespace: str) -> Any:
         wanted = schema.parameters[ENUM]
-        for known, name in self._defined:
-            same = known.type == "string" and known.symbols == schema.symbols and known.parameters[ENUM] == wanted
-            if same and ("." in name or not namespace):
-                return name
-        full = self._named(wanted, namespace)
-        self._defined.append((schema, full))
-        made = {"type": "enum", **_name(full), "symbols": list(schema.symbols)}
-        return {**made, **_properties(schema)}
+        same = ("enum", wanted, *schema.symbols)
+        if (known := self._defined.get(same)) and ("." in known or not namespace):
+            return known
+        full = self._defined[same] = self._named(wanted, namespace)
+        return {"type": "enum", **_name(full), "symbols": list(schema.symbols), **_properties(schema)}
 
     def _field(self, field: ConnectField, namespace: str, parameters: dict[str, str]) -> dict[str, Any]:
         schema = field.schema
@@ -141,15 +137,28 @@ class _Writer:
             made["doc"] = doc
         default = default_of(schema)
         if default is not None:
-            try:
+            with suppress(Refused):  # connect.default still says it
                 made["default"] = _default(schema, default, first_branch=True)
-            except Refused:
-                pass  # connect.default still says it
         elif schema.optional:
             made["default"] = None
         if field.plain != field.name:
             made["connect.name"] = field.name
         return made
+
+
+def _digest(schema: ConnectSchema) -> str:
+    """The same for schemas that say the same."""
+    if "digest" not in schema.memo:
+        parts = [
+            *(repr(each) for each in (schema.type, schema.optional, schema.name, schema.version, schema.doc)),
+            repr(schema.parameters),
+            "" if schema.default is ABSENT else repr(schema.default),
+            *(_digest(each) for each in (schema.keys, schema.items) if each),
+            *(f"{field.name!r} {_digest(field.schema)}" for field in schema.fields),
+        ]
+        schema.memo["digest"] = hashlib.sha256("\n".join(parts).encode("utf-8", "backslashreplace")).hexdigest()
+    digest: str = schema.memo["digest"]
+    return digest
 
 
 def _name(full: str) -> dict[str, str]:
@@ -169,10 +178,8 @@ def _properties(schema: ConnectSchema) -> dict[str, Any]:
         made["connect.parameters"] = parameters
     default = default_of(schema)
     if default is not None and _FIELD_DEFAULT not in schema.parameters:
-        try:
+        with suppress(Refused):  # NaN: JSON has no word for it
             made["connect.default"] = _default(schema, default, first_branch=False)
-        except Refused:
-            pass  # NaN: JSON has no word for it
     if schema.name is not None:
         made["connect.name"] = schema.name
     if schema.type in ("int8", "int16"):

@@ -16,6 +16,8 @@ from kafka_s3.converters.connect_values import DAY_MS, INTS, default_of, digits_
 
 Decode = Callable[[bytes], Any]
 _Fix = Callable[[Any], Any]
+_LIST: Any = list  # their items are found out when the schema is there
+_DICT: Any = dict
 
 
 class _NotFast(Exception):
@@ -59,11 +61,11 @@ def _kind(schema: ConnectSchema, fill: bool) -> tuple[Any, _Fix | None]:
         case "array":
             assert schema.items
             kind, fix = _inner(schema.items, fill)
-            return list[kind], None if fix is None else lambda items: [fix(each) for each in items]
+            return _LIST[kind], None if fix is None else _each_item(fix)
         case "map" if schema.has_text_keys:
             assert schema.items
             kind, fix = _inner(schema.items, fill)
-            return dict[str, kind], None if fix is None else _each_value(fix)
+            return _DICT[str, kind], None if fix is None else _each_value(fix)
         case "map":
             raise _NotFast
         case "struct":
@@ -71,6 +73,10 @@ def _kind(schema: ConnectSchema, fill: bool) -> tuple[Any, _Fix | None]:
         case _:
             low, high = (0, DAY_MS) if schema.logical == TIME else INTS[schema.type]
             return Annotated[int, msgspec.Meta(ge=low, le=high)], None
+
+
+def _each_item(fix: _Fix) -> _Fix:
+    return lambda items: [fix(each) for each in items]
 
 
 def _each_value(fix: _Fix) -> _Fix:

@@ -8,6 +8,7 @@ its own.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -65,6 +66,8 @@ class ConnectSchema:
     items: ConnectSchema | None = None
     keys: ConnectSchema | None = None
     fields: tuple[ConnectField, ...] = ()
+    #: What was made of it, so that nested schemas are looked at once, not once for each level above them.
+    memo: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def logical(self) -> str | None:
@@ -143,19 +146,18 @@ def _fields(json: Any, depth: int) -> tuple[ConnectField, ...]:
         raise Refused("a schema of type 'struct' has no list of 'fields'")
     found: list[ConnectField] = []
     names: set[str] = set()
-    taken = {each["field"] for each in json if isinstance(each, dict) and is_name(each.get("field"))}
+    plain_names = Names(each["field"] for each in json if isinstance(each, dict) and is_name(each.get("field")))
     for each in json:
         name = each.get("field") if isinstance(each, dict) else None
         if not isinstance(name, str) or not name or name in names:
             raise Refused("a field of a struct has no name ('field'), or that of another field")
-        plain = name if is_name(name) else unused(valid_name(name), taken)
+        plain = name if is_name(name) else plain_names.unused(valid_name(name))
         try:
             found.append(ConnectField(name, plain, _read(each, depth)))
         except Refused as refused:
             refused.at.insert(0, name)
             raise
         names.add(name)
-        taken.add(plain)
     return tuple(found)
 
 
@@ -229,10 +231,22 @@ def valid_name(name: str) -> str:
     return name if is_name(name) else f"_{name}"
 
 
-def unused(name: str, taken: set[str]) -> str:
-    """The name, or the first of `name_2`, `name_3`, ... that is not taken."""
-    found, number = name, 1
-    while found in taken:
-        number += 1
-        found = f"{name}_{number}"
-    return found
+class Names:
+    """Names that are taken."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(taken)
+        self._numbers: dict[str, int] = {}
+
+    def unused(self, name: str) -> str:
+        """The name, or the first of `name_2`, `name_3`, ... that is not taken; now it is.
+
+        >>> Names(["a"]).unused("a"), Names().unused("a")
+        ('a_2', 'a')
+        """
+        found = name
+        while found in self._taken:
+            number = self._numbers[name] = self._numbers.get(name, 1) + 1
+            found = f"{name}_{number}"
+        self._taken.add(found)
+        return found

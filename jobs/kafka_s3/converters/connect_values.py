@@ -60,8 +60,16 @@ def _refuse_constant(name: str) -> float:
 
 def reader(schema: ConnectSchema, fill: bool) -> Read:
     """What makes plain values of JSON values; `fill`: a null becomes the default of its schema."""
+    known = "fills" if fill else "keeps"
+    if known not in schema.memo:
+        schema.memo[known] = _reader(schema, fill)
+    made: Read = schema.memo[known]
+    return made
+
+
+def _reader(schema: ConnectSchema, fill: bool) -> Read:
     read = _present(schema, fill)
-    default = default_of(schema, fill) if fill else None
+    default = default_of(schema) if fill else None
     optional = schema.optional
 
     def maybe(value: Any) -> Any:
@@ -76,22 +84,55 @@ def reader(schema: ConnectSchema, fill: bool) -> Read:
     return maybe
 
 
-def default_of(schema: ConnectSchema, fill: bool = True) -> Any:
+def default_of(schema: ConnectSchema) -> Any:
     """The schema's default as a plain value, or `None`."""
     if schema.default is ABSENT:
         return None
+    if "default" not in schema.memo:
+        schema.memo["default"] = _default(schema)
+    return schema.memo["default"]
+
+
+def _default(schema: ConnectSchema) -> Any:
     if schema.default is None:
         if schema.optional:
             return None
         raise Refused("the default of its schema is null, but it is required")
     try:
-        return _present(schema, fill)(schema.default)
+        return _present(schema, fill=True)(schema.default)
     except Refused as refused:
         refused.at.insert(0, "default")
         raise
 
 
+def cells_of(schema: ConnectSchema) -> int:
+    """How much one object, or one null, of a payload can become: the most fields of a struct, with their defaults.
+
+    A default counts for one more with every eight of its bytes.
+    """
+    if "cells" not in schema.memo:
+        inner = [each for each in (schema.keys, schema.items) if each] + [field.schema for field in schema.fields]
+        own = _default_cells(schema)
+        # Below a struct that is missing, or null, nothing is made but its default; that is in `own`.
+        fields = sum(_default_cells(field.schema) for field in schema.fields)
+        schema.memo["cells"] = max([own, fields, *map(cells_of, inner)])
+    cells: int = schema.memo["cells"]
+    return cells
+
+
+def _default_cells(schema: ConnectSchema) -> int:
+    return 1 if schema.default is ABSENT else 1 + len(str(schema.default)) // 8
+
+
 def _present(schema: ConnectSchema, fill: bool) -> Read:
+    known = "reads, fills" if fill else "reads, keeps"
+    if known not in schema.memo:
+        schema.memo[known] = _read(schema, fill)
+    made: Read = schema.memo[known]
+    return made
+
+
+def _read(schema: ConnectSchema, fill: bool) -> Read:
     if schema.logical:
         return _decimal(schema) if schema.type == "bytes" else _integer(schema)
     match schema.type:
@@ -231,12 +272,12 @@ def unscaled_bytes(number: int, digits_max: int) -> bytes:
 
 def _unscaled(value: int | Number, scale: int) -> int:
     """The number times ten to the power of the scale."""
-    if type(value) is int:
-        sign, digits, exponent = int(value < 0), str(abs(value)), 0
-    else:
+    if isinstance(value, Number):
         sign, figures, power = _exact(value).as_tuple()
         assert isinstance(power, int)
         digits, exponent = "".join(map(str, figures)), power
+    else:
+        sign, digits, exponent = int(value < 0), str(abs(value)), 0
     shift = exponent + scale
     if len(digits) > DIGITS_MAX or (shift > DIGITS_MAX and digits.strip("0")):
         raise Refused(f"{shown(value)} has more than {DIGITS_MAX} digits")

@@ -7,7 +7,8 @@ taken is refused there, with a reason.
 A record whose schema is null has a value without one (its schema among `schemas` is `None`): the JSON itself as Python
 values. `formats.json_text.writer_for(None, ...)` writes those, and `converters.anything` makes Avro of them.
 
-Memory: the text of at most SCHEMAS_MAX schemas, SCHEMAS_BYTES_MAX bytes together, and what was made of them.
+Memory: CELLS_MAX values for a record (about 100 bytes each), whatever its schema makes of a few bytes; the text of at
+most SCHEMAS_MAX schemas, SCHEMAS_BYTES_MAX bytes together, and what was made of them, about fifty times as much.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import msgspec
 from kafka_s3.converters.connect_avro import avro_schema
 from kafka_s3.converters.connect_fast import Decode, decoder
 from kafka_s3.converters.connect_schema import Refused, read_schema
-from kafka_s3.converters.connect_values import Read, parse, reader
+from kafka_s3.converters.connect_values import Read, cells_of, parse, reader
 from kafka_s3.converters.json_depth import NESTING_MAX, is_too_deep
 from kafka_s3.converters.schemaless import plain_json
 from kafka_s3.converters.structs import ValueRows
@@ -29,7 +30,8 @@ from kafka_s3.schemas.model import Schema
 from kafka_s3.settings.content import ConverterSettings
 
 SCHEMAS_MAX: Final = 1000
-SCHEMAS_BYTES_MAX: Final = 16 * 1024 * 1024
+SCHEMAS_BYTES_MAX: Final = 4 * 1024 * 1024
+CELLS_MAX: Final = 10_000_000
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _BRACE: Final = ord("}")
 _NO_ENVELOPE: Final = (
@@ -52,6 +54,8 @@ class _Known:
         self.schema: Schema | None = None
         self.refusal: str | None = None
         self.decode: Decode | None = None
+        #: A payload of no more bytes than this cannot become more than CELLS_MAX values.
+        self.length_max = CELLS_MAX
         self.read: Read = plain_json
         try:
             json = parse(text)
@@ -60,6 +64,7 @@ class _Known:
                 self.read = reader(connect, fill)
                 self.schema = avro_schema(connect)
                 self.decode = decoder(connect, fill)
+                self.length_max = CELLS_MAX // cells_of(connect)
         except Refused as refused:
             self.refusal = f"the envelope's schema cannot be used: {refused}"
 
@@ -67,6 +72,11 @@ class _Known:
         """The plain value of a payload; `Refused` with the reason if it has none."""
         if self.refusal is not None:
             raise Refused(self.refusal)
+        if len(payload) > self.length_max and (payload.count(b"{") + payload.count(b"null")) > self.length_max:
+            raise Refused(
+                f"its {len(payload)} bytes stand for more than {CELLS_MAX} values: missing fields and nulls become "
+                "what the schema says of them"
+            )
         if self.decode is not None:
             try:
                 return self.decode(payload)
@@ -99,9 +109,15 @@ class EnvelopeJson:
         sizes: list[int] = []
         excluded: dict[int, Excluded] = {}
         last: _Known | None = None
-        prefix, begin, decode = b"", 0, None
+        prefix, begin, length_max, decode = b"", 0, 0, None
         for index, value in enumerate(values):
-            if decode is not None and value is not None and value.startswith(prefix) and value[-1] == _BRACE:
+            if (
+                decode is not None
+                and value is not None
+                and value.startswith(prefix)
+                and value[-1] == _BRACE
+                and len(value) <= length_max
+            ):
                 try:
                     plain.append(decode(_checked(value[begin:-1])))
                     assert last is not None
@@ -119,6 +135,7 @@ class EnvelopeJson:
             if taken.prefix:
                 last, prefix, begin = taken.known, taken.prefix, len(taken.prefix)
                 decode = None if last is None else last.decode
+                length_max = begin if last is None else begin + last.length_max
         return ValueRows(plain, _one_for_all(schemas, excluded), excluded, sizes)
 
     def _one(self, value: bytes | None) -> _Taken:

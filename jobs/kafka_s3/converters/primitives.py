@@ -44,11 +44,12 @@ class Primitive:
         self._code = _NUMBERS.get(converter, "")
         self._size = struct.calcsize(f">{self._code}")
         self._word = converter.name.lower()
-        self._convert: Callable[[bytes], Any] = {
+        others: dict[Converter, Callable[[bytes], Any]] = {
             Converter.STRING: java_string,
             Converter.BYTE_ARRAY: bytes,
             Converter.BOOLEAN: self._boolean,
-        }.get(converter, self._number)
+        }
+        self._convert = others.get(converter, self._number)
 
     def __call__(self, values: Sequence[bytes | None]) -> ValueRows:
         if self._code and values and None not in values and all(len(value) == self._size for value in values):  # type: ignore[arg-type]

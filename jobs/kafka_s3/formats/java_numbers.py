@@ -19,10 +19,9 @@ def java_double(number: float) -> str:
         return repr(number)
     if number - number != 0:
         return _not_finite(number)
-    return _scientific(repr(number), f"{number:.1e}")
+    return _scientific(repr(number), number)
 
 
-@lru_cache(4096)
 def java_float(number: float) -> str:
     """A float of 32 bits, held in a Python float.
 
@@ -31,13 +30,16 @@ def java_float(number: float) -> str:
     """
     if number - number != 0:
         return _not_finite(number)
-    if number == 0:
-        return repr(number)
+    return _nonzero_float(number) if number else repr(number)  # to a cache 0.0 and -0.0 are the same
+
+
+@lru_cache(4096)
+def _nonzero_float(number: float) -> str:
     shortest = next(text for text in _roundings(number) if _single(float(text)) == number)
     size = abs(number)
     if 1e-3 <= size < 1e7:
         return repr(float(shortest))
-    return _scientific(shortest, f"{number:.1e}")
+    return _scientific(shortest, number)
 
 
 def _roundings(number: float) -> list[str]:
@@ -57,19 +59,14 @@ def _not_finite(number: float) -> str:
     return "NaN" if number != number else "Infinity" if number > 0 else "-Infinity"
 
 
-def _scientific(shortest: str, two_digits: str) -> str:
+def _scientific(shortest: str, number: float) -> str:
     """Java's notation for digits in Python's. With one digit Java takes the nearest two."""
-    sign, text = ("-", shortest[1:]) if shortest[0] == "-" else ("", shortest)
-    digits, exponent = _digits(text)
-    if len(digits) == 1:
-        digits, exponent = _digits(two_digits.lstrip("-"))
-    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
-
-
-def _digits(text: str) -> tuple[str, int]:
-    """The digits without zeros around them, and the exponent of the first."""
-    mantissa, _, power = text.partition("e")
+    mantissa, _, power = shortest.lstrip("-").partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
-    zeros = len(whole + fraction) - len(digits)
-    return digits.rstrip("0") or "0", int(power or 0) + len(whole) - 1 - zeros
+    exponent = int(power or 0) + len(digits) - len(fraction) - 1
+    digits = digits.rstrip("0")
+    if len(digits) == 1:
+        mantissa, _, power = f"{abs(number):.1e}".partition("e")
+        digits, exponent = mantissa[0] + mantissa[2], int(power)
+    return f"{'-' if number < 0 else ''}{digits[0]}.{digits[1:].rstrip('0') or '0'}E{exponent}"

@@ -205,7 +205,7 @@ class _Compiler:
     def _name(self, avro: Avro, namespace: str) -> str:
         kind = self._resolved(avro, namespace)
         if isinstance(kind, Mapping) and kind["type"] in _NAMED:
-            return full_name(kind, namespace) if kind is avro else self._full(str(avro), namespace)
+            return self._full(avro, namespace) if isinstance(avro, str) else full_name(kind, namespace)
         return str(kind)
 
     def _bytes(self, avro: Mapping[str, Any]) -> _Ready | None:
