@@ -108,7 +108,7 @@ class Sorting:
             if index in excluded:
                 continue
             path = paths.each if isinstance(paths.each, str) else paths.each[index]
-            theirs = tuple(each if _is_single(each) else each[index] for each in schemas)  # type: ignore[index]
+            theirs = tuple(_at(each, index) for each in schemas)
             asked = (path, index in nulls, theirs)
             found = known.get(asked)
             if found is None or self._mode is not Mode.NONE:
@@ -162,6 +162,10 @@ def _kinds(settings: Settings) -> tuple[FamilyKind, FamilyKind | None]:
         members.append(Member(name))
         extensions.append(extension)
     return FamilyKind(tuple(members), tuple(extensions), tuple(formats), numbers), without
+
+
+def _at(schemas: Schemas, index: int) -> Schema | None:
+    return schemas if schemas is None or isinstance(schemas, Schema) else schemas[index]
 
 
 def _is_single(schemas: Schemas) -> bool:

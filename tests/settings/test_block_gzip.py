@@ -34,7 +34,7 @@ def test_it_loads_as_it_is() -> None:
     assert settings.format.file.format is Format.BLOCK_GZIP
     assert settings.format.file.block_bytes == 67_108_864
     assert settings.format.value.converter is Converter.BYTE_ARRAY
-    assert settings.layout == KeyLayout(topics_dir="")
+    assert settings.layout == KeyLayout(topics_dir="", naming=Naming.BLOCK_GZIP)
     assert (settings.s3.bucket, settings.s3.endpoint_url, settings.s3.path_style) == (
         "connect-system-test",
         None,

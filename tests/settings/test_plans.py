@@ -114,4 +114,4 @@ def test_whatever_loads_loads_again_from_its_plan(some: list[tuple[str, str]], a
         return
     again = from_mapping(settings.resolved, offline=True).settings
     assert again.configuration_sha256 == settings.configuration_sha256
-    assert (again.format, again.naming) == (settings.format, settings.naming)
+    assert (again.format, again.layout.naming) == (settings.format, settings.layout.naming)

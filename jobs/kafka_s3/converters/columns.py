@@ -58,7 +58,9 @@ class Columns:
     def _keys(self, batch: RecordBatch, file: FileSettings) -> Rows:
         rows = self._converter(batch, self._settings.key, file, key=True)(batch.keys())
         rows = suited(rows, self._settings.key.converter, file, len(batch))
-        return excluding(rows, {index: _of_key(why) for index, why in rows.excluded.items()}) if rows.excluded else rows
+        if rows.excluded:
+            rows = excluding(rows, {index: _of_key(why) for index, why in rows.excluded.items()})
+        return rows
 
     def _key_rows(self, batch: RecordBatch, file: FileSettings) -> Rows:
         """The keys as another format would have them."""

@@ -53,7 +53,8 @@ class KafkaFields:
         ]
         self._extra = schema_of({"type": "record", "name": "Fields", "namespace": _NAMESPACE, "fields": fields})
         self._fields = fields
-        self._outer: dict[Schema | None, Schema | None] = {}
+        self._outer: dict[Schema, Schema] = {}
+        self._clashes: set[Schema | None] = set()
         self._inner: dict[Schema, Schema] = {}
 
     def __call__(self, batch: RecordBatch, rows: Any) -> Rows:
@@ -64,10 +65,12 @@ class KafkaFields:
         schemas = rows.schemas
         if schemas is None or isinstance(schemas, Schema):
             outer: Schemas = self._around(schemas)
-            clash = list(range(len(batch))) if outer is None else []
+            clash = list(range(len(batch))) if schemas in self._clashes else []
         else:
             outer = [None if index in excluded else self._around(each) for index, each in enumerate(schemas)]
-            clash = [index for index, each in enumerate(outer) if each is None and index not in excluded]
+            clash = [index for index, each in enumerate(schemas) if each in self._clashes and index not in excluded]
+        if None in (schemas, *(schemas if isinstance(schemas, Sequence) else ())):
+            clash += self._clashing_values(rows, len(batch))
         for index in clash:
             excluded.setdefault(index, self._clash())
         return WithFields(rows, outer, excluded, columns, self._names, self._extra, self._inner)
@@ -78,14 +81,16 @@ class KafkaFields:
         return Unwritable(reason, Stage.TASK_PUT)
 
     def _around(self, schema: Schema | None) -> Schema | None:
-        """The schema with the fields behind it; `None` if it has one of that name."""
+        """The schema with the fields behind it; where it has one of that name it is among the clashes."""
+        if schema is None:
+            return None
         if schema not in self._outer:
-            assert schema is not None, "values without a schema are lines"
             avro = schema.avro
             if isinstance(avro, dict) and avro["type"] == "record":
                 if {each["name"] for each in avro["fields"]} & set(self._names):
-                    self._outer[schema] = None
-                    return None
+                    self._clashes.add(schema)
+                    self._outer[schema] = schema
+                    return schema
                 made = {**avro, "fields": [*avro["fields"], *self._fields]}
             else:
                 fields = [{"name": VALUE, "type": avro}, *self._fields]
@@ -94,6 +99,16 @@ class KafkaFields:
             self._outer[schema] = outer
             self._inner[outer] = schema
         return self._outer[schema]
+
+    def _clashing_values(self, rows: Any, count: int) -> list[int]:
+        """The rows without a schema that have one of the fields themselves."""
+        return [
+            index
+            for indexes, part in by_schema(rows, count)
+            if part.schemas is None
+            for index, value in zip(indexes, part.values(None), strict=True)
+            if isinstance(value, dict) and not value.keys().isdisjoint(self._names)
+        ]
 
     def _column(self, field: EnvelopeField, batch: RecordBatch, excluded: dict[int, Excluded]) -> Sequence[Any]:
         match field:
@@ -189,11 +204,12 @@ class WithFields:
         inner = self.rows.datums(self.inner[target])
         return [datum + more for datum, more in zip(inner, self._encoded, strict=True)]
 
-    def values(self, target: Schema) -> Sequence[Any]:
-        inner = self.rows.values(self.inner[target])
-        wraps = not _is_record(self.inner[target])
+    def values(self, target: Schema | None) -> Sequence[Any]:
+        inner = self.rows.values(None if target is None else self.inner[target])
+        wraps = target is not None and not _is_record(self.inner[target])
         return [
-            {**({VALUE: value} if wraps else value), **more} for value, more in zip(inner, self._values, strict=True)
+            {**({VALUE: value} if wraps or not isinstance(value, dict) else value), **more}
+            for value, more in zip(inner, self._values, strict=True)
         ]
 
     def arrow(self, target: Schema) -> Any:
