@@ -33,8 +33,8 @@ from kafka_s3.schemas.model import Avro, Schema, full_name
 
 #: Types in a schema, each counted wherever it is used: schemas of a few hundred bytes can unfold to billions.
 TYPES_MAX: Final = 10_000
-#: Types inside each other. Readers walk columns recursively, as we do.
-DEPTH_MAX: Final = 64
+#: Types inside each other. A list or a map takes two levels of Parquet, and readers stop at a hundred (pyarrow's do).
+DEPTH_MAX: Final = 48
 #: Bytes of a fixed whose column has that width: there a null takes as many, so that those beyond are binary.
 FIXED_MAX: Final = 256
 
@@ -226,6 +226,8 @@ _OTHER_FORMATS: Final = "AvroFormat and JsonFormat can hold it"
 
 
 def _at(path: tuple[str, ...]) -> str:
+    if len(path) > 10:
+        path = (*path[:5], "…", *path[-4:])
     return f"the field {'.'.join(path)}" if path else "the value"
 
 
