@@ -156,6 +156,16 @@ def test_two_ids_of_the_same_schema_are_one() -> None:
     assert broken.part(13, 21).values(ORDER) == codec(ORDER).decode([value[5:] for value in batch[12:]])
 
 
+def test_keys_need_not_be_records() -> None:
+    """A text, a number, an optional number: rows like any other."""
+    for avro, values in (("string", ["a", "ü"] * 9), ("long", [1, 2**40] * 9), (["null", "int"], [None, 7] * 9)):
+        schema = schema_of(avro)
+        rows = convert(encoded(schema, values), schema)
+        assert rows.values(schema) == values
+        assert rows.arrow(schema).to_pylist() == values
+        assert all(isinstance(value, Missing) for value in rows.column(("x",)))
+
+
 @pytest.mark.parametrize(
     ("names", "key", "schema", "subject"),
     [

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import struct
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
@@ -54,6 +56,26 @@ def test_arrow_is_that_of_the_values(data: st.DataObject) -> None:
     array.validate(full=True)
     assert array.to_pylist() == from_values(values, schema).to_pylist()
     assert array.equals(from_values(values, schema))
+
+
+@calm
+@given(st.data())
+def test_parquet_takes_either_array_for_the_same(data: st.DataObject) -> None:
+    """Written to Parquet, the array made from the bytes and the one made from the values are the same bytes."""
+    schema = data.draw(avro_schemas(record=True, logical=True, zero_size=False))
+    values = data.draw(st.lists(values_of(schema), min_size=1, max_size=8))
+    made = codec(schema)
+    assert made.columns is not None
+    array = made.columns.scan(made.encode(values)).arrow()
+    assert _parquet(array) == _parquet(from_values(values, schema))
+
+
+def _parquet(array: Any) -> bytes:
+    fields = list(array.type)
+    columns = [array.field(index) for index in range(len(fields))]
+    body = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays(columns, schema=pa.schema(fields)), body)
+    return body.getvalue()
 
 
 @calm
