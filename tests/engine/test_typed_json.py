@@ -12,14 +12,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_s3.converters import typed
-from kafka_s3.converters.typed import NESTING_MAX, TypedJson
+from kafka_s3.converters.typed import NESTING_MAX, TypedJson, typed_json
 from kafka_s3.converters.typed_values import TRIES_MAX
+from kafka_s3.errors import ConfigurationError
 from kafka_s3.rows import Missing, Tombstone, Unwritable
 from kafka_s3.schemas.arrow import ColumnsError, arrow_type, from_values
 from kafka_s3.schemas.datums import codec
 from kafka_s3.schemas.model import Avro, Branch, Schema, schema_of
 from kafka_s3.schemas.nodes import Node, graph
 from kafka_s3.schemas.parse import SchemaError
+from kafka_s3.settings.content import Converter, ConverterSettings
 from tests.schemas.evolution import is_valid, same
 from tests.schemas.strategies import avro_schemas, values_of
 
@@ -233,6 +235,16 @@ def test_a_default_that_is_none_is_found_at_once() -> None:
     broken = {**LIST, "fields": [*LIST["fields"], {"name": "w", "type": "int", "default": "a"}]}
     with pytest.raises(SchemaError, match="w: the default"):
         TypedJson(of(broken))
+
+
+def test_the_schema_of_a_configuration() -> None:
+    """It may be spelled in any way, and has a version, so that each `schema.compatibility` takes it."""
+    settings = ConverterSettings(Converter.JSON, schema_text='{"type": {"type": "int"}}')
+    assert typed_json(settings).schema == schema_of({"type": "int"}, version=1)
+    assert typed_json(settings)([b"7"]).values(schema_of("long")) == [7]
+    for text in ("{", '"n.Unknown"', of("int", default="a").text):
+        with pytest.raises(ConfigurationError, match="export.value.schema.file: "):
+            typed_json(ConverterSettings(Converter.JSON, schema_text=text))
 
 
 def test_hopeless_unions_end() -> None:

@@ -45,7 +45,7 @@ class Form:
         """Settles decoded values where they stand."""
         if self.settle is None:
             return
-        if self.fields is None:
+        if self.fields is None or self.node.kind == "union":
             found[:] = map(self.settle, found)
             return
         for attribute, form in self.fields.values():

@@ -206,7 +206,7 @@ def float32(number: int) -> float:
     """The float (of 32 bits) nearest to a long, as Java's `(float)` has it.
 
     >>> float32(16777217), float32(2**63 - 1)
-    (16777216.0, 9.223372036854775807e+18)
+    (16777216.0, 9.223372036854776e+18)
     """
     excess = number.bit_length() - 53
     if excess > 0:  # a double would round first: keep 53 bits, with the last one set where anything is lost
