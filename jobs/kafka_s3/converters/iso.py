@@ -72,6 +72,16 @@ def moment(text: str, unit: int, *, local: bool) -> int:
     >>> moment("1970-01-01T01:00:00.001+01:00", 1000, local=False)
     1
     """
+    if not local and len(text) in (20, 24) and text[10] == "T" and text[-1] == "Z" and text[4:17:3] == "--T::":
+        # What nearly everyone writes, by a third of the time.
+        try:
+            at = datetime.datetime.fromisoformat(text)
+        except ValueError:
+            pass
+        else:
+            seconds_of_day = at.hour * 3600 + at.minute * 60 + at.second
+            thousandths = at.microsecond // 1000
+            return ((at.toordinal() - _EPOCH_DAY) * 86_400 + seconds_of_day) * unit + thousandths * (unit // 1000)
     found = _MOMENT.fullmatch(text)
     if found is None:
         raise ValueError("is not a moment like 2026-03-14T09:26:53.589Z")

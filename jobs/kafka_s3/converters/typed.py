@@ -99,6 +99,8 @@ class TypedJson:
             plain = self._reader.read(parsed)
         except NotTyped as error:
             return Unwritable(str(error))
+        except RecursionError:  # a caller has left less of the stack than NESTING_MAX takes
+            return Unwritable("nested too deeply")
         return plain if self._form.of_plain is None else self._form.of_plain(plain)
 
 

@@ -90,7 +90,7 @@ class _Builder:
             case "map":
                 return _each_value(self.build(source.item, target.item, f"{path}{{}}"))
             case "int":
-                if small_rank(source) > small_rank(target):
+                if source.bounds[1] > target.bounds[1]:
                     raise _no_way(source, target, path, "its numbers are too large")
         return None
 
@@ -181,13 +181,6 @@ def origin_of(source: Node, target: Field) -> Field | None:
             if each.name == name:
                 return each
     return None
-
-
-def small_rank(node: Node) -> int:
-    """Connect has integers smaller than Avro's, and notes them beside the type: INT8 is 0, INT16 is 1, else 2."""
-    names = ("int8", "int16")
-    small = node.properties.get("connect.type")
-    return names.index(small) if node.kind == "int" and small in names else 2
 
 
 def _promotion(source: Node, target: Node, path: str) -> Project | None:
