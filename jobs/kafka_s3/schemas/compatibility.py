@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from kafka_s3.schemas.model import Schema
 from kafka_s3.schemas.nodes import NO_DEFAULT, Field, Node, graph
+from kafka_s3.schemas.parse import SchemaError
 from kafka_s3.schemas.project import origin_of
 
 
@@ -99,6 +100,14 @@ def lacks_version(schema: Schema, mode: Mode) -> Refused | None:
         f"Schema version required for {mode.value} compatibility: {schema.name or 'the schema'} has none. "
         "Versions are those of a registry's subject, or of the envelope's schema; schema.compatibility=NONE needs none."
     )
+
+
+def name_of(schema: Schema) -> str | None:
+    """What Connect calls a schema; schemas of different names never go together."""
+    try:
+        return _name(graph(schema).required)
+    except SchemaError:
+        return None
 
 
 class _Comparison:

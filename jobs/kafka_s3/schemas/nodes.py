@@ -102,7 +102,7 @@ class Node:
         return next((each for each in self.branches if each.name == name), None)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=64)  # a graph takes some 500 bytes for each type, of which there may be parse.EXPANDED_MAX
 def _graph_of(text: str) -> Node:
     try:
         return _node(Schema(text).avro, "", {})

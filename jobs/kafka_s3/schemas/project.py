@@ -35,7 +35,7 @@ def projector(source: Schema, target: Schema) -> Project:
     return _projector(source.text, target.text)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _projector(source: str, target: str) -> Project:
     if source == target:
         return unchanged
