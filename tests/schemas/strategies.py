@@ -217,7 +217,9 @@ def _values(node: Any, defined: Mapping[str, Any], size_max: int, depth: int) ->
         return _union_values(node, below, depth)
     match node["type"]:
         case "record":
-            return st.fixed_dictionaries({field["name"]: below(field["type"]) for field in node["fields"]})
+            names = [field["name"] for field in node["fields"]]
+            drawn = st.fixed_dictionaries({field["name"]: below(field["type"]) for field in node["fields"]})
+            return drawn.map(lambda value: {name: value[name] for name in names})
         case "enum":
             return st.sampled_from(node["symbols"])
         case "fixed":

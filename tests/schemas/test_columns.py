@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import struct
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
@@ -54,6 +56,26 @@ def test_arrow_is_that_of_the_values(data: st.DataObject) -> None:
     array.validate(full=True)
     assert array.to_pylist() == from_values(values, schema).to_pylist()
     assert array.equals(from_values(values, schema))
+
+
+@calm
+@given(st.data())
+def test_parquet_takes_either_array_for_the_same(data: st.DataObject) -> None:
+    """Written to Parquet, the array made from the bytes and the one made from the values are the same bytes."""
+    schema = data.draw(avro_schemas(record=True, logical=True, zero_size=False))
+    values = data.draw(st.lists(values_of(schema), min_size=1, max_size=8))
+    made = codec(schema)
+    assert made.columns is not None
+    array = made.columns.scan(made.encode(values)).arrow()
+    assert _parquet(array) == _parquet(from_values(values, schema))
+
+
+def _parquet(array: Any) -> bytes:
+    fields = list(array.type)
+    columns = [array.field(index) for index in range(len(fields))]
+    body = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays(columns, schema=pa.schema(fields)), body)
+    return body.getvalue()
 
 
 @calm
@@ -137,6 +159,37 @@ def test_columns_by_example(schema: Schema, values: list[Any]) -> None:
     assert array is not None
     array.validate(full=True)
     assert array.equals(from_values(values * 3, schema))
+
+
+@calm
+@given(st.data())
+def test_decimals_of_any_size(data: st.DataObject) -> None:
+    """Decimals in as many bytes as their producer took: those that fit make the same column as their values do; one
+    that does not fit is left to these."""
+    precision = data.draw(st.sampled_from([1, 2, 9, 18, 19, 38, 39, 76]))
+    schema = record(
+        a=["null", {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": 1}],
+        b={"type": "fixed", "name": "F", "size": 16, "logicalType": "decimal", "precision": min(precision, 38)},
+    )
+    numbers = st.integers(-(10**precision), 10**precision) | st.integers(-300, 300)
+    values = []
+    for _ in range(data.draw(st.integers(1, 9))):
+        number = data.draw(numbers)
+        least = (number + (number < 0)).bit_length() // 8 + 1
+        size = data.draw(st.integers(0 if number == 0 else least, least + 2))
+        small = data.draw(st.integers(-9, 9))
+        some = number.to_bytes(size, "big", signed=True) if data.draw(st.booleans()) else None
+        values.append({"a": some, "b": small.to_bytes(16, "big", signed=True)})
+    columns = columns_of(schema)
+    assert columns is not None
+    array = columns.scan(codec(schema).encode(values)).arrow()
+    if array is not None:
+        assert array.equals(from_values(values, schema))
+    else:
+        bytes_max = 16 if precision <= 38 else 32
+        unscaled = [value["a"] for value in values if value["a"] is not None]
+        large = [abs(int.from_bytes(each, "big", signed=True)) >= 10**precision for each in unscaled]
+        assert any(large) or max(map(len, unscaled)) > bytes_max
 
 
 def test_long_arrays_are_left_to_the_slow_way() -> None:

@@ -17,9 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka_s3.schemas.arrow import from_values
-from kafka_s3.schemas.model import Avro, schema_of
-from kafka_s3.schemas.vectors import Buffer, Ints
+from kafka_s3.schemas.vectors import Buffer, Ints, spread
 
 #: Items of an array or a map that are read at once, one for each row; and of all arrays and maps of a schema together.
 ITEMS_MAX: Final = 64
@@ -143,7 +141,6 @@ def _is_utf8(data: bytes) -> bool:
 class Lengthy:
     """Strings and bytes."""
 
-    avro: Avro
     text: bool
 
     def scan(self, buffer: Buffer, at: Ints, rows: Rows, texts: list[Text]) -> tuple[Ints, Text]:
@@ -154,8 +151,7 @@ class Lengthy:
         return buffer.advance(starts, sizes), found
 
     def arrow(self, buffer: Buffer, found: Text, kind: pa.DataType) -> pa.Array:
-        gathered = found.gathered(buffer)
-        return gathered.view(kind) if kind in (pa.string(), pa.binary()) else _by_values(gathered, self.avro)
+        return _bytes_or_decimals(buffer, found, kind)
 
     def values(self, buffer: Buffer, found: Text) -> list[Any]:
         gathered = found.gathered(buffer)
@@ -171,29 +167,28 @@ class Lengthy:
         return [raw[start:stop].decode("utf-8") for start, stop in pairs]
 
 
-def _by_values(gathered: pa.Array, avro: Avro) -> pa.Array:
-    return from_values(gathered.to_pylist(), schema_of(avro))
+def _bytes_or_decimals(buffer: Buffer, found: Text, kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_decimal(kind):
+        return found.gathered(buffer).view(kind)
+    made = buffer.decimals(found.starts, found.sizes, kind)
+    if made is None:
+        raise Slow  # from_values says which is too large
+    return made
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    avro: Avro
     size: int
 
     def scan(self, buffer: Buffer, at: Ints, rows: Rows, texts: list[Text]) -> tuple[Ints, Text]:
         return buffer.advance(at, self.size), Text(at, np.full(len(at), self.size, dtype=np.int64), rows)
 
     def arrow(self, buffer: Buffer, found: Text, kind: pa.DataType) -> pa.Array:
-        gathered = found.gathered(buffer)
-        if kind == pa.binary():
-            return gathered
         if not pa.types.is_fixed_size_binary(kind):
-            return _by_values(gathered, self.avro)
-        return (
-            pa.Array.from_buffers(kind, len(gathered), [None, gathered.buffers()[2]])
-            if len(gathered)
-            else pa.array([], kind)
-        )
+            return _bytes_or_decimals(buffer, found, kind)
+        gathered = found.gathered(buffer)
+        data = gathered.buffers()[2] if len(gathered) else pa.py_buffer(b"")
+        return pa.Array.from_buffers(kind, len(gathered), [None, data])
 
     def values(self, buffer: Buffer, found: Text) -> list[Any]:
         values: list[Any] = found.gathered(buffer).to_pylist()
@@ -313,13 +308,8 @@ def _places(count: int, mine: Ints) -> Ints:
 def _spread(buffer: Buffer, count: int, branch: tuple[Node, Ints, Any], kind: pa.DataType) -> pa.Array:
     """A column of the rows that have this branch, with nulls where the others are."""
     node, mine, column = branch
-    if not len(mine):
-        return pa.nulls(count, kind)
-    made = node.arrow(buffer, column, kind)
-    if len(mine) == count:
-        return made
-    places = _places(count, mine)
-    return made.take(pa.array(places, mask=places < 0))
+    made = node.arrow(buffer, column, kind) if len(mine) else pa.array([], kind)
+    return made if len(mine) == count else spread(made, _places(count, mine))
 
 
 @dataclass(frozen=True, slots=True)

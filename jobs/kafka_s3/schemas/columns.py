@@ -130,6 +130,21 @@ def _composed(outer: Ints | None, inner: Ints | None) -> Ints | None:
     return np.where(outer < 0, -1, inner[outer])
 
 
+def joined(arrays: Sequence[pa.Array], places: Sequence[int], count: int) -> pa.Array:
+    """One array of `count` rows out of several: their rows, one after the other, come to these places. Places that are
+    not named hold anything."""
+    order = np.zeros(count, dtype=np.int64)
+    order[list(places)] = np.arange(len(places))
+    return pa.concat_arrays(arrays).take(pa.array(order))
+
+
+def taken(array: pa.Array, places: Sequence[int]) -> pa.Array:
+    """Some rows of an array; consecutive ones are not copied."""
+    if isinstance(places, range) and places.step == 1:
+        return array[places.start : places.stop]
+    return array.take(pa.array(places, pa.int64()))
+
+
 def columns_of(schema: Schema) -> Columns | None:
     """The columns of a schema, or `None` if it has none."""
     return _columns_of(schema.text)
@@ -170,14 +185,14 @@ class _Compiler:
             return nodes.Union(names, [self.node(each, space) for each in avro])
         kind = avro if isinstance(avro, str) else avro["type"]
         if kind in _SIMPLE:
-            return _SIMPLE[kind](avro)
+            return _SIMPLE[kind]()
         if kind in ("record", "enum", "fixed"):
             self._named[full_name(avro, space)] = (avro, space)
             return self._named_type(avro, space)
         self._items = True
         inner = self.node(avro["items" if kind == "array" else "values"], space)
         if kind == "map":
-            return nodes.Items(nodes.Record(["key", "value"], [nodes.Lengthy("string", True), inner]), True)
+            return nodes.Items(nodes.Record(["key", "value"], [nodes.Lengthy(True), inner]), True)
         if _may_be_empty(inner):
             raise Slow
         return nodes.Items(inner, False)
@@ -186,7 +201,7 @@ class _Compiler:
         if avro["type"] == "enum":
             return nodes.Enum(avro["symbols"])
         if avro["type"] == "fixed":
-            return nodes.Fixed({**avro, "name": full_name(avro, space)}, avro["size"])
+            return nodes.Fixed(avro["size"])
         name = full_name(avro, space)
         if name in self._open:
             raise Slow
@@ -197,15 +212,15 @@ class _Compiler:
         return nodes.Record([field["name"] for field in avro["fields"]], fields)
 
 
-_SIMPLE: Final[dict[str, Callable[[Any], Node]]] = {
-    "null": lambda _: nodes.Null(),
-    "boolean": lambda _: nodes.Boolean(),
-    "int": lambda _: nodes.Integer(5),
-    "long": lambda _: nodes.Integer(10),
-    "float": lambda _: nodes.Real(4),
-    "double": lambda _: nodes.Real(8),
-    "bytes": lambda avro: nodes.Lengthy(avro, False),
-    "string": lambda avro: nodes.Lengthy(avro, True),
+_SIMPLE: Final[dict[str, Callable[[], Node]]] = {
+    "null": lambda: nodes.Null(),
+    "boolean": lambda: nodes.Boolean(),
+    "int": lambda: nodes.Integer(5),
+    "long": lambda: nodes.Integer(10),
+    "float": lambda: nodes.Real(4),
+    "double": lambda: nodes.Real(8),
+    "bytes": lambda: nodes.Lengthy(False),
+    "string": lambda: nodes.Lengthy(True),
 }
 
 

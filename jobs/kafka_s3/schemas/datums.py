@@ -7,7 +7,7 @@ mean nothing here, as `schemas.model` has it.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ class Codec:
             return self.reasons(datums, range(len(datums)))
         return self.reasons(datums, self.columns.scan(datums).doubtful())
 
-    def reasons(self, datums: Sequence[bytes], indexes: Sequence[int]) -> dict[int, str]:
+    def reasons(self, datums: Sequence[bytes] | Mapping[int, bytes], indexes: Sequence[int]) -> dict[int, str]:
         """Like `check`, of some datums, each read by itself."""
         found: dict[int, str] = {}
         for index in indexes:

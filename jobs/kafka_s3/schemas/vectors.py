@@ -124,6 +124,50 @@ class Buffer:
         pieces = pa.Array.from_buffers(pa.binary(), 2 * count - 1, [None, pa.py_buffer(offsets), self.arrow])
         return pieces.take(pa.array(np.arange(0, 2 * count - 1, 2, dtype=np.int32)))
 
+    def decimals(self, starts: Ints, sizes: Ints, kind: pa.DataType) -> pa.Array | None:
+        """Unscaled values, the highest byte first, as decimals; `None` if one has more bytes or digits than that."""
+        width, count = kind.byte_width, len(starts)
+        longest = int(sizes.max(initial=0))
+        if longest > width:
+            return None
+        lowest = starts + sizes - 1
+        # A value without bytes is zero; its start may be where another's bytes are.
+        negative = (self.bytes.take(starts) >= 0x80) & (sizes > 0)
+        made = np.repeat(np.where(negative, 0xFF, 0).astype(np.uint8)[:, None], width, axis=1)
+        for place in range(longest):
+            made[:, place] = np.where(place < sizes, self.bytes.take(lowest - place, mode="clip"), made[:, place])
+        array = pa.Array.from_buffers(kind, count, [None, pa.py_buffer(made)])
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid:
+            return None
+        return array
+
+
+def spread(array: pa.Array, places: Ints, *, nullable: bool = True) -> pa.Array:
+    """The array's values in other places, by index; nulls where that is -1.
+
+    Below a null struct, and where `nullable` is not said, there are empty values instead: Parquet's writer takes no
+    null in a column that may have none, even where nobody will ever see it.
+    """
+    kind, count = array.type, len(places)
+    if pa.types.is_struct(kind):
+        children = [
+            spread(array.field(index), places, nullable=kind.field(index).nullable) for index in range(kind.num_fields)
+        ]
+        bits = None
+        if nullable:
+            # One more at the end, for -1.
+            present = np.append(array.is_valid().to_numpy(zero_copy_only=False), False)
+            bits = pa.py_buffer(np.packbits(present.take(places, mode="wrap"), bitorder="little"))
+        return pa.Array.from_buffers(kind, count, [bits], children=children)
+    made = array.take(pa.array(places, mask=places < 0))
+    if nullable or not made.null_count:
+        return made
+    if pa.types.is_nested(kind):
+        return pa.Array.from_buffers(kind, count, [None, made.buffers()[1]], children=[made.values])
+    return pa.Array.from_buffers(kind, count, [None, *made.buffers()[1:]])
+
 
 def _windows(data: bytes, kind: str, size: int) -> Any:
     """A view in which item i begins at byte i."""

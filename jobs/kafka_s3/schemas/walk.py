@@ -14,10 +14,10 @@ from kafka_s3.schemas.model import Avro, Branch, full_name
 
 #: How deep records, arrays and maps may lie in each other in one value.
 NESTING_MAX: Final = 100
-#: A datum may hold this many values, and 16 more for each of its bytes: what has no bytes could be without end.
+#: A datum may hold this many values, and 8 more for each of its bytes: what has no bytes could be without end.
 #: Worst case: some 100 bytes of memory for each.
 VALUES_MAX: Final = 65_536
-VALUES_PER_BYTE_MAX: Final = 16
+VALUES_PER_BYTE_MAX: Final = 8
 
 _INT_MAX, _INT_BYTES = 2**31 - 1, 5
 _LONG_MAX, _LONG_BYTES = 2**63 - 1, 10
