@@ -12,7 +12,6 @@ from kafka_s3.schemas.nodes import NO_DEFAULT, Node
 from kafka_s3.schemas.parse import SchemaError
 
 _FLOAT: Final = struct.Struct("<f")
-_BITS: Final = {"int": 31, "long": 63}
 
 
 def plain_default(node: Node, default: Any, path: str) -> Any:
@@ -24,6 +23,24 @@ def plain_default(node: Node, default: Any, path: str) -> Any:
         raise SchemaError(f"{path}: the default {shown[:100]} is no value of its type ({node.kind})") from None
 
 
+def check_defaults(node: Node) -> None:
+    """`SchemaError` if any default in a schema is no value of its type."""
+    seen = {id(node)}
+    below = [("", node)]
+    while below:
+        path, each = below.pop()
+        inner = [(path, branch) for branch in each.branches]
+        if each.kind in ("array", "map"):
+            inner.append((f"{path}[]", each.item))
+        for field in each.fields:
+            here = f"{path}.{field.name}" if path else field.name
+            inner.append((here, field.node))
+            if field.default is not NO_DEFAULT:
+                plain_default(field.node, field.default, here)
+        below += [(where, one) for where, one in inner if id(one) not in seen]
+        seen.update(id(one) for _, one in inner)
+
+
 def _value(node: Node, default: Any) -> Any:
     match node.kind, default:
         case "union", _:
@@ -32,16 +49,16 @@ def _value(node: Node, default: Any) -> Any:
             return None
         case "boolean", bool():
             return default
-        case "int" | "long" as kind, int() if not isinstance(default, bool) and _fits(default, kind):
+        case "int" | "long", int() if not isinstance(default, bool) and _fits(default, node):
             return default
         case ("float" | "double") as kind, int() | float() | str() if not isinstance(default, bool):
             return _real(default, kind)
         case "string", str():
             return default
         case "bytes", str():
-            return default.encode("latin-1")
+            return _bytes(default, node)
         case "fixed", str() if len(default) == node.size:
-            return default.encode("latin-1")
+            return _bytes(default, node)
         case "enum", str() if default in node.symbols:
             return default
         case "array", list():
@@ -73,8 +90,16 @@ def _branch(union: Node, default: Any) -> Any:
     raise ValueError
 
 
-def _fits(number: int, kind: str) -> bool:
-    return -(1 << _BITS[kind]) <= number < 1 << _BITS[kind]
+def _fits(number: int, node: Node) -> bool:
+    low, high = node.bounds
+    return low <= number < high
+
+
+def _bytes(default: str, node: Node) -> bytes:
+    made = default.encode("latin-1")
+    if node.logical and abs(int.from_bytes(made, "big", signed=True)) >= 10 ** min(node.logical[1], len(made) * 3):
+        raise ValueError
+    return made
 
 
 def _real(default: float | str, kind: str) -> float:

@@ -16,11 +16,16 @@ from kafka_s3.schemas.model import Avro, Schema, full_name
 from kafka_s3.schemas.parse import PRIMITIVES, SchemaError
 
 _NO_PROPERTIES: Final[Mapping[str, Any]] = MappingProxyType({})
-#: Logical types that change what a value means; others (uuid, a user's own) say nothing that a column could not hold.
-_LOGICAL: Final = frozenset(
-    {"decimal", "date", "time-millis", "time-micros", "duration"}
-    | {f"{local}timestamp-{unit}" for local in ("", "local-") for unit in ("millis", "micros", "nanos")}
-)
+#: Logical types that change what a value means, by what they are of; others (uuid, a user's own) say nothing that a
+#: column could not hold, and on another type they mean nothing.
+_LOGICAL: Final = {
+    "int": frozenset({"date", "time-millis"}),
+    "long": frozenset({"time-micros"})
+    | {f"{local}timestamp-{unit}" for local in ("", "local-") for unit in ("millis", "micros", "nanos")},
+}
+
+
+_SMALL: Final = {"int8": 7, "int16": 15}
 
 
 class _NoDefault:
@@ -78,17 +83,26 @@ class Node:
 
     @property
     def logical(self) -> tuple[Any, ...] | None:
-        """The logical type with what belongs to it, `None` if it changes nothing."""
+        """The logical type with what belongs to it, `None` if it changes nothing: `("decimal", precision, scale)`."""
         name = self.properties.get("logicalType")
-        if name == "decimal":
-            return name, self.properties.get("precision"), self.properties.get("scale", 0)
-        return (name,) if name in _LOGICAL else None
+        if name == "decimal" and self.kind in ("bytes", "fixed"):
+            precision, scale = self.properties.get("precision"), self.properties.get("scale", 0)
+            valid = type(precision) is int and type(scale) is int and 0 <= scale <= precision and precision > 0
+            return (name, precision, scale) if valid else None
+        return (name,) if isinstance(name, str) and name in _LOGICAL.get(self.kind, ()) else None
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The lowest number of an integer type, and the one above the highest; Connect has two smaller ones."""
+        small = _SMALL.get(str(self.properties.get("connect.type"))) if self.kind == "int" else None
+        bits = small or (31 if self.kind == "int" else 63)
+        return -(1 << bits), 1 << bits
 
     def branch(self, name: str) -> Node | None:
         return next((each for each in self.branches if each.name == name), None)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=64)  # a graph takes some 500 bytes for each type, of which there may be parse.EXPANDED_MAX
 def _graph_of(text: str) -> Node:
     try:
         return _node(Schema(text).avro, "", {})
