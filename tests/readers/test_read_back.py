@@ -4,8 +4,8 @@
 
 * Spark 4 refuses a Parquet file with times of a day when it looks at its columns by itself; a schema of one's own
   that calls them bigint reads them, as it does in files of Connect's sink.
-* polars reads no Avro with maps, unions of several types, types that are only named, or numbers as defaults; it reads
-  all of them in Parquet.
+* polars reads no Avro with maps, unions of several types, types that are only named, or defaults beside null; it
+  reads all of them in Parquet.
 """
 
 from __future__ import annotations
