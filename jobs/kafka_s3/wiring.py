@@ -67,12 +67,15 @@ def report_letters(exporter: Exporter, tell: Tell) -> None:
 
 def export_ranges(settings: Settings, tasks: Sequence[RangeTask], known: Known = NOTHING_KNOWN) -> list[RangeResult]:
     """Some ranges, one after the other, over the real bucket and broker: the work of one Spark task."""
+    return _export_ranges(settings, tasks, make_registries(settings, known))
+
+
+def _export_ranges(settings: Settings, tasks: Sequence[RangeTask], registries: Registries) -> list[RangeResult]:
     from kafka_s3.kafka import KafkaSource
     from kafka_s3.s3 import S3Store
 
     gc.set_threshold(GC_THRESHOLD)
     store, source = S3Store(settings.s3), KafkaSource(settings.kafka)
-    registries = make_registries(settings, known)
     return [export_range(settings, task, store, source, registries) for task in tasks]
 
 
@@ -80,9 +83,9 @@ def in_threads(settings: Settings) -> Execute:
     """Executes ranges in this process, `tasks.max` at once: a run without Spark."""
 
     def execute(tasks: Sequence[RangeTask]) -> list[RangeResult]:
-        known = ask_registries(settings, tasks)
+        registries = make_registries(settings, ask_registries(settings, tasks))  # what one thread asks, all know
         with ThreadPoolExecutor(min(settings.limits.tasks_max, len(tasks))) as pool:
-            made = pool.map(lambda task: export_ranges(settings, [task], known), tasks)
+            made = pool.map(lambda task: _export_ranges(settings, [task], registries), tasks)
             return [result for done in made for result in done]
 
     return execute
