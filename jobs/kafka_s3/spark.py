@@ -17,7 +17,7 @@ from pyspark import SparkContext
 from kafka_s3.commit_log import Interval
 from kafka_s3.errors import EXIT_CONFIGURATION, ExporterError, SparkFailed
 from kafka_s3.export.run import run
-from kafka_s3.export.schemas import Known
+from kafka_s3.export.schemas import NOTHING_KNOWN, Known
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
 from kafka_s3.fingerprint import fingerprint
 from kafka_s3.handover import Handover
@@ -55,11 +55,14 @@ class SparkExecute:
         self._settings = settings
 
     def __call__(self, tasks: Sequence[RangeTask]) -> list[RangeResult]:
-        known = ask_registries(self._settings, tasks)
-        groups = [(group, known) for group in balance(tasks, self._settings.limits.tasks_max)]
+        groups = balance(tasks, self._settings.limits.tasks_max)
         settings, driver = self._settings, fingerprint()
-        # The closure holds the settings, secrets included; the groups, which Spark writes to a file, hold none.
-        results = self._context.parallelize(groups, len(groups)).map(lambda group: work(settings, driver, *group))
+        known = ask_registries(settings, tasks)
+        # The closure holds the settings, secrets included; groups and schemas, which Spark writes to files, hold none.
+        schemas = self._context.broadcast(known) if known != NOTHING_KNOWN else None
+        results = self._context.parallelize(groups, len(groups)).map(
+            lambda group: work(settings, driver, group, schemas.value if schemas is not None else NOTHING_KNOWN)
+        )
         try:
             return [result for group in results.collect() for result in group]
         except Py4JError as error:
