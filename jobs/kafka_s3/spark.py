@@ -38,12 +38,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             request = replace(_request(arguments), spark_application=context.applicationId)
             exporter = make_exporter(settings)
             report = run(exporter, request, SparkExecute(context, settings), tell=_say)
-            report_letters(exporter, _say)
+        for problem in report.problems():
+            print(problem, file=sys.stderr, flush=True)
+        report_letters(exporter, _say)
     except ExporterError as error:
         print(error, file=sys.stderr, flush=True)
         return error.exit_status
-    for problem in report.problems():
-        print(problem, file=sys.stderr, flush=True)
     return report.exit_status
 
 
@@ -83,7 +83,9 @@ def _spark_failed(said: str) -> SparkFailed:
     return SparkFailed(f"Spark gave up: {reason}.", next="The plan stays open: the next try finishes it.")
 
 
-def work(settings: Settings, driver: str, tasks: Sequence[RangeTask], known: Known) -> list[RangeResult]:
+def work(
+    settings: Settings, driver: str, tasks: Sequence[RangeTask], known: Known = NOTHING_KNOWN
+) -> list[RangeResult]:
     """One Spark task: the ranges of one group, one after the other."""
     worker = fingerprint()
     if worker != driver:
