@@ -122,7 +122,7 @@ class EnvelopeJson:
                     plain.append(decode(_checked(value[begin:-1])))
                     assert last is not None
                     schemas.append(last.schema)
-                    sizes.append(len(value) - begin)
+                    sizes.append(len(value) - begin - 1)
                     continue
                 except _UNUSABLE:
                     pass  # the other way says why, or knows better
