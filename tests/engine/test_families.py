@@ -10,8 +10,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -21,14 +20,12 @@ from hypothesis import strategies as st
 
 from kafka_s3.errors import StoreUnavailable
 from kafka_s3.export.uploads import FamilyUpload
-from kafka_s3.families import Body, Holds, Member, WrittenObject
+from kafka_s3.families import Body, Holds, Member
 from kafka_s3.memory import MemoryStore
 from kafka_s3.naming import DataName, KeyLayout, format_data_key
 from kafka_s3.ports import ObjectInfo, Put
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.records import ColumnBatch, Record
 from kafka_s3.settings.model import Settings
-from kafka_s3.writer import RangeWriter, Written
 from tests.engine.members import (
     BYTES,
     ENVELOPE,
@@ -36,11 +33,12 @@ from tests.engine.members import (
     PLAIN,
     TOLERANT,
     WRITE,
+    Made,
     enveloped,
     record,
-    rows_of,
     settings_with,
     suffixed,
+    write,
 )
 
 NAMES = [DataName("orders", "partition=0", 0, 42, end) for end in (".json", ".keys.avro", ".headers.json")]
@@ -221,44 +219,6 @@ def test_a_name_that_is_taken_while_parts_are_sent(sizes: tuple[int, ...], late:
 
 
 # What the writer makes of records.
-
-
-@dataclass
-class Made:
-    """What came of some records: the objects that are listed, and the store."""
-
-    written: Written
-    store: MemoryStore
-    refused: list[int] = field(default_factory=list)
-
-    def rows(self, key: str) -> list[Any]:
-        return rows_of(key, self.store.contents()[key])
-
-    def members(self, made: WrittenObject) -> dict[Member, list[Any]]:
-        """The rows of every member but the index, by what it holds; the first is the one that has no name there."""
-        beside = {each.member: each.key for each in made.beside}
-        first = Member.VALUES if Member.VALUES not in beside and ".keys" not in made.key else Member.KEYS
-        return {member: self.rows(key) for member, key in {first: made.key, **beside}.items() if member is not INDEX}
-
-
-INDEX = Member.INDEX
-
-
-def write(settings: Settings, records: Sequence[Record], cuts: Sequence[int] = (), store: Any = None) -> Made:
-    into = store or MemoryStore(part_bytes_min=1)
-    refused: list[int] = []
-    writer = RangeWriter(
-        settings,
-        0,
-        0,
-        partial(FamilyUpload, into, settings.layout),
-        refuse=lambda rejected, batch, index: refused.append(rejected.offset),
-    )
-    edges = sorted({0, len(records), *(cut for cut in cuts if cut < len(records))})
-    for start, end in itertools.pairwise(edges):
-        if not writer.write(ColumnBatch(TP, records[start:end])):
-            break
-    return Made(writer.finish(), into, refused)
 
 
 def numbers(member: Member, rows: Sequence[Any]) -> list[int]:

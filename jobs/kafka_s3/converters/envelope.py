@@ -36,8 +36,8 @@ CELLS_MAX: Final = 10_000_000
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _BRACE: Final = ord("}")
 _NO_ENVELOPE: Final = (
-    "no envelope: with schemas.enable=true a value is an object of exactly 'schema' and 'payload'; JSON without its "
-    "schema needs value.converter.schemas.enable=false"
+    "no envelope: with schemas.enable=true it is an object of exactly 'schema' and 'payload'; JSON without its schema "
+    "needs schemas.enable=false of its converter"
 )
 _UNUSABLE = (msgspec.DecodeError, RecursionError, KeyError, Refused, UnicodeDecodeError)
 
