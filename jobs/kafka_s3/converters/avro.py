@@ -13,6 +13,7 @@ from kafka_s3.ports import SchemaRegistry
 from kafka_s3.rows import Excluded, Missing, Schemas, Stage, Tombstone, Unwritable
 from kafka_s3.schemas.model import Avro, Schema, full_name
 from kafka_s3.schemas.parse import SchemaError, parse_avro
+from kafka_s3.schemas.walk import FEW
 from kafka_s3.settings.content import SubjectNames
 
 if TYPE_CHECKING:  # they load pyarrow
@@ -23,8 +24,6 @@ _HEAD: Final = 5
 _ID_MAX: Final = 2**31 - 1  # a registry's ids are Java's int
 _SHOWN: Final = 16
 _IDS_MAX: Final = 10_000
-#: A batch of fewer rows is read row by row.
-_FEW: Final = 8
 
 
 class AvroValues:
@@ -155,7 +154,7 @@ class _Group:
         self.values = values
         self._codec: Codec = codec(schema)
         self._scan: Scan | None = None
-        if self._codec.columns is not None and len(values) >= _FEW:
+        if self._codec.columns is not None and len(values) >= FEW:
             self._scan = self._codec.columns.scan(values, _HEAD)
         self._refused: dict[int, Excluded] = {}
         self._slow: list[int] = []  # valid, but not in the scan

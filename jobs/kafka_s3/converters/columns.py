@@ -56,7 +56,7 @@ class Columns:
         )
 
     def _keys(self, batch: RecordBatch, file: FileSettings) -> Rows:
-        rows = self._converter(batch, self._settings.key, file, key=True)(batch.keys())
+        rows: Rows = self._converter(batch, self._settings.key, file, key=True)(batch.keys())
         rows = suited(rows, self._settings.key.converter, file, len(batch))
         if rows.excluded:
             rows = excluding(rows, {index: _of_key(why) for index, why in rows.excluded.items()})
@@ -88,14 +88,24 @@ def suited(rows: Any, converter: Converter, file: FileSettings, count: int) -> A
     for indexes, part in by_schema(rows, count):
         if part.schemas is None:
             name = file.format.value.rpartition(".")[2]
-            excluded.update(dict.fromkeys(indexes, Unwritable(f"it has no schema, and {name} needs one")))
+            why = Unwritable(f"it has no schema, and {name} needs one", Stage.TASK_PUT)
+            excluded.update(dict.fromkeys(indexes, why))
         elif file.format is Format.PARQUET and converter is not Converter.AVRO:  # which looks itself
-            from kafka_s3.schemas.arrow import can_misfit, misfits
-
-            if can_misfit(part.schemas):
-                found = misfits(part.values(part.schemas), part.schemas)
-                excluded.update((indexes[place], Unwritable(why)) for place, why in found.items())
+            found = _no_columns(part)
+            excluded.update((indexes[place], Unwritable(why, Stage.TASK_PUT)) for place, why in found.items())
     return excluding(rows, excluded) if len(excluded) > len(rows.excluded) else rows
+
+
+def _no_columns(rows: Any) -> dict[int, str]:
+    """The rows that Parquet's columns cannot hold, and why: all of them where it is their schema."""
+    from kafka_s3.schemas.arrow import ColumnsError, can_misfit, misfits
+
+    try:
+        if can_misfit(rows.schemas):
+            return misfits(rows.values(rows.schemas), rows.schemas)
+    except ColumnsError as error:
+        return dict.fromkeys(range(len(rows.sizes())), str(error))
+    return {}
 
 
 def excluding(rows: Any, excluded: dict[int, Excluded]) -> Any:

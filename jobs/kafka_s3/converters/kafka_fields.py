@@ -17,7 +17,7 @@ from kafka_s3.converters.headers import texts_of
 from kafka_s3.converters.text import java_string
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Excluded, Lines, Rows, Schemas, Stage, Tombstone, Unwritable, by_schema, some
-from kafka_s3.schemas.model import Schema, schema_of
+from kafka_s3.schemas.model import Schema, schema_of, type_at
 from kafka_s3.settings.content import Converter, EnvelopeField, FileSettings, Format, FormatSettings
 
 #: The field that a value gets which is no record.
@@ -85,15 +85,15 @@ class KafkaFields:
         if schema is None:
             return None
         if schema not in self._outer:
-            avro = schema.avro
-            if isinstance(avro, dict) and avro["type"] == "record":
+            avro = _record_in(schema)
+            if avro is not None:
                 if {each["name"] for each in avro["fields"]} & set(self._names):
                     self._clashes.add(schema)
                     self._outer[schema] = schema
                     return schema
                 made = {**avro, "fields": [*avro["fields"], *self._fields]}
             else:
-                fields = [{"name": VALUE, "type": avro}, *self._fields]
+                fields = [{"name": VALUE, "type": schema.avro}, *self._fields]
                 made = {"type": "record", "name": "Record", "namespace": _NAMESPACE, "fields": fields}
             outer = schema_of(made, id=schema.id, version=schema.version)
             self._outer[schema] = outer
@@ -201,12 +201,14 @@ class WithFields:
 
     def datums(self, target: Schema) -> Sequence[bytes]:
         """A record's binary form is that of its fields, one behind the other."""
-        inner = self.rows.datums(self.inner[target])
+        inner: Sequence[bytes] = self.rows.datums(self.inner[target])
+        if isinstance(self.inner[target].avro, list) and _record_in(self.inner[target]) is not None:
+            inner = [datum[1:] for datum in inner]  # which branch it is, of two
         return [datum + more for datum, more in zip(inner, self._encoded, strict=True)]
 
     def values(self, target: Schema | None) -> Sequence[Any]:
         inner = self.rows.values(None if target is None else self.inner[target])
-        wraps = target is not None and not _is_record(self.inner[target])
+        wraps = target is not None and _record_in(self.inner[target]) is None
         return [
             {**({VALUE: value} if wraps or not isinstance(value, dict) else value), **more}
             for value, more in zip(inner, self._values, strict=True)
@@ -219,7 +221,7 @@ class WithFields:
 
         inner = self.rows.arrow(self.inner[target])
         mine = from_values(self._values, self.extra)
-        own = inner.flatten() if _is_record(self.inner[target]) else [inner]
+        own = inner.flatten() if _record_in(self.inner[target]) is not None else [inner]
         return pa.StructArray.from_arrays([*own, *mine.flatten()], fields=list(arrow_type(target)))
 
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
@@ -242,5 +244,7 @@ class WithFields:
         return codec(self.extra).encode(self._values)
 
 
-def _is_record(schema: Schema) -> bool:
-    return isinstance(schema.avro, dict) and schema.avro["type"] == "record"
+def _record_in(schema: Schema) -> Mapping[str, Any] | None:
+    """The record that a value is; a union with null is one too, since a value that is null is a tombstone."""
+    avro = type_at(schema, ())
+    return avro if isinstance(avro, dict) and avro["type"] == "record" else None

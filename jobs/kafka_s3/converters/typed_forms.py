@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from kafka_s3.converters.typed_values import Reader, bounds, parse, settler
+from kafka_s3.converters.typed_values import Reader, parse, settler
 from kafka_s3.schemas.defaults import plain_default
 from kafka_s3.schemas.model import Avro, schema_of
 from kafka_s3.schemas.nodes import NO_DEFAULT, Field, Node
@@ -45,7 +45,7 @@ class Form:
         """Settles decoded values where they stand."""
         if self.settle is None:
             return
-        if self.fields is None:
+        if self.fields is None or self.node.kind == "union":
             found[:] = map(self.settle, found)
             return
         for attribute, form in self.fields.values():
@@ -202,7 +202,7 @@ def _simple(node: Node, path: str) -> Form:
             return Form(node, bytes, direct=True)
         case "fixed":
             return Form(node, Annotated[bytes, msgspec.Meta(min_length=node.size, max_length=node.size)], direct=True)
-    low, high = bounds(node) if logical is None else _RANGES.get(logical, (-(1 << 63), 1 << 63))
+    low, high = node.bounds if logical is None else _RANGES.get(logical, (-(1 << 63), 1 << 63))
     whole = Annotated[int, msgspec.Meta(ge=low, le=high - 1)]
     small = "connect.type" in node.properties
     if logical is None:

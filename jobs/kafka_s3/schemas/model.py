@@ -23,10 +23,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 Avro = str | list[Any] | dict[str, Any]
+
+_KNOWN_MAX: Final = 1024  # schemas that are kept parsed
 
 
 class Branch(NamedTuple):
@@ -74,7 +76,7 @@ def schema_of(avro: Avro, *, id: int | None = None, version: int | None = None) 
     return Schema(json.dumps(avro, separators=(",", ":"), ensure_ascii=False), id, version)
 
 
-@cache
+@lru_cache(_KNOWN_MAX)
 def _parsed(text: str) -> Avro:
     avro: Avro = json.loads(text)
     return avro
@@ -93,7 +95,7 @@ def full_name(named: Mapping[str, Any], namespace: str = "") -> str:
     return f"{namespace}.{name}" if namespace else name
 
 
-@cache
+@lru_cache(_KNOWN_MAX)
 def named_types(text: str) -> Mapping[str, dict[str, Any]]:
     """Every named type that the schema of this text defines, by full name."""
     found: dict[str, dict[str, Any]] = {}
