@@ -20,7 +20,7 @@ from kafka_s3.ports import RegisteredSchema
 from kafka_s3.rows import Missing, Stage, Tombstone, Unwritable
 from kafka_s3.schemas.arrow import ColumnsError, arrow_type, from_values
 from kafka_s3.schemas.datums import codec
-from kafka_s3.schemas.model import Schema, schema_of
+from kafka_s3.schemas.model import Branch, Schema, schema_of
 from kafka_s3.settings.content import SubjectNames
 from tests.schemas.strategies import avro_schemas, values_of
 
@@ -120,6 +120,29 @@ def test_tombstones_are_no_values() -> None:
     assert rows.part(1, 41).values(ORDER) == VALUES
     assert convert([None, None], ORDER).schemas is None
     assert convert([], ORDER).excluded == {}
+
+
+OPTIONAL = schema_of(["null", ORDER.avro])
+NULLABLE = [
+    (OPTIONAL, b"\0", VALUES[0]),
+    (schema_of([ORDER.avro, "null"]), b"\2", VALUES[0]),
+    (schema_of([{"type": "null", "doc": "x"}, "long", "string"]), b"\0", Branch("string", "a")),
+    (schema_of(["null", "int"]), b"\x80\0", 7),  # the number of the branch in more bytes than it needs
+]
+
+
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize(("schema", "null", "value"), NULLABLE)
+def test_a_value_that_is_just_null_is_a_tombstone(schema: Schema, null: bytes, value: Any, columns: bool) -> None:
+    """Connect's AvroConverter makes the same null of it as of no value, in a batch large or small."""
+    for around in ([value], [value] * 20):
+        batch = [*encoded(schema, around), head(1) + null, *encoded(schema, around)]
+        rows = convert(batch, schema, columns=columns)
+        assert rows.excluded == {len(around): Tombstone()}
+        kept = rows.pick([row for row in range(len(batch)) if row != len(around)])
+        assert kept.values(schema) == around * 2
+        assert kept.arrow(schema).equals(from_values(around * 2, schema))
+    assert convert([head(1)] * 9, schema_of("null"), columns=columns).excluded == dict.fromkeys(range(9), Tombstone())
 
 
 def test_rows_of_several_schemas() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka_s3.ports import SchemaRegistry
 from kafka_s3.rows import Excluded, Missing, Schemas, Stage, Tombstone, Unwritable
-from kafka_s3.schemas.model import Schema, full_name
+from kafka_s3.schemas.model import Avro, Schema, full_name
 from kafka_s3.schemas.parse import SchemaError, parse_avro
 from kafka_s3.schemas.walk import FEW
 from kafka_s3.settings.content import SubjectNames
@@ -173,10 +173,20 @@ class _Group:
                 text = f"not a value of the schema of the id {id}: {reason} ({_shown(value)})"
                 self._refused[place] = Unwritable(text, stage)
             self._slow = [place for place in doubtful if place not in reasons]
+        self._refused.update(dict.fromkeys(self._nulls(), Tombstone()))
         if columns:
             self._refused.update(self._misfits())
-            self._slow = [place for place in self._slow if place not in self._refused]
+        self._slow = [place for place in self._slow if place not in self._refused]
         return self._refused
+
+    def _nulls(self) -> Sequence[int]:
+        """The values that are just null: to Connect these are tombstones, whatever schema they have."""
+        avro = self.schema.avro
+        valid = [place for place in range(len(self.values)) if place not in self._refused]
+        if isinstance(avro, list):
+            nulls = {number for number, each in enumerate(avro) if _is_null(each)}
+            return [place for place in valid if _branch(self.values[place]) in nulls] if nulls else []
+        return valid if _is_null(avro) else []
 
     def _misfits(self) -> dict[int, Excluded]:
         from kafka_s3.schemas.arrow import ColumnsError, arrow_type, can_misfit, misfits
@@ -250,6 +260,24 @@ class _Group:
             for place, value in zip(slow, self.decode(slow), strict=True):
                 column[place] = read(value)
         return column
+
+
+def _is_null(avro: Avro) -> bool:
+    return avro == "null" or (isinstance(avro, dict) and avro["type"] == "null")
+
+
+def _branch(value: bytes) -> int:
+    """Which branch of the union at its top a valid value has.
+
+    >>> _branch(bytes(5) + b"\\x02"), _branch(bytes(5) + b"\\x82\\x01")
+    (1, 65)
+    """
+    number = 0
+    for place, byte in enumerate(value[_HEAD:]):
+        number |= (byte & 0x7F) << (7 * place)
+        if byte < 0x80:
+            break
+    return number >> 1
 
 
 def _reader(schema: Schema, path: tuple[str, ...]) -> Callable[[Any], Any]:

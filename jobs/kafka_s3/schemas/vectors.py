@@ -169,6 +169,12 @@ def spread(array: pa.Array, places: Ints, *, nullable: bool = True) -> pa.Array:
     return pa.Array.from_buffers(kind, count, [None, *made.buffers()[1:]])
 
 
+def among_nulls(array: pa.Array, there: Sequence[bool]) -> pa.Array:
+    """The array's values, one after the other, where there are some; nulls elsewhere."""
+    present = np.array(there, dtype=np.bool_)
+    return spread(array, np.where(present, np.cumsum(present) - 1, -1))
+
+
 def _windows(data: bytes, kind: str, size: int) -> Any:
     """A view in which item i begins at byte i."""
     return np.ndarray((len(data) - size + 1,), dtype=kind, buffer=data, strides=(1,))
