@@ -56,7 +56,7 @@ class Columns:
         )
 
     def _keys(self, batch: RecordBatch, file: FileSettings) -> Rows:
-        rows = self._converter(batch, self._settings.key, file, key=True)(batch.keys())
+        rows: Rows = self._converter(batch, self._settings.key, file, key=True)(batch.keys())
         rows = suited(rows, self._settings.key.converter, file, len(batch))
         if rows.excluded:
             rows = excluding(rows, {index: _of_key(why) for index, why in rows.excluded.items()})
