@@ -18,7 +18,8 @@ from kafka_s3.converters.headers import texts_of
 from kafka_s3.converters.text import java_string
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Excluded, Lines, Rows, Schemas, Stage, Tombstone, Unwritable, by_schema, some
-from kafka_s3.schemas.model import Schema, schema_of, type_at
+from kafka_s3.schemas.model import Schema, schema_of
+from kafka_s3.schemas.nodes import graph
 from kafka_s3.settings.content import Converter, EnvelopeField, FileSettings, Format, FormatSettings
 
 #: The field that a value gets which is no record.
@@ -264,5 +265,5 @@ class WithFields:
 
 def _record_in(schema: Schema) -> Mapping[str, Any] | None:
     """The record that a value is; a union with null is one too, since a value that is null is a tombstone."""
-    avro = type_at(schema, ())
-    return avro if isinstance(avro, dict) and avro["type"] == "record" else None
+    node = graph(schema).required
+    return node.properties if node.kind == "record" else None
