@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_s3.converters.anything import ANYTHING, anything
 from kafka_s3.converters.connect_avro import avro_schema
 from kafka_s3.converters.connect_fast import decoder
 from kafka_s3.converters.connect_schema import NESTING_MAX, Refused, read_schema
@@ -318,6 +319,28 @@ def test_a_value_without_a_schema_is_json() -> None:
     ]
 
 
+def test_a_value_without_a_schema_is_nested_to_a_limit() -> None:
+    """200 levels are taken and written, 201 refused, whichever brackets they are."""
+    for begin, end in ("[]", ('{"a":', "}")):
+        deep = begin * 199 + "[1]" + end * 199
+        rows = converter()(
+            [envelope(None, deep), envelope(None, begin + deep + end), envelope(None, begin * 790 + end * 790)]
+        )
+        assert writer_for(None, DecimalFormat.BASE64)(rows.values(None)[:1]) == [deep.encode()]
+        assert rows.excluded.keys() == {1, 2}
+
+
+def test_a_value_without_a_schema_gets_one_where_it_needs_it() -> None:
+    """For Avro and Parquet it is Anything; its null is a tombstone all the same, and depth has a limit."""
+    convert = EnvelopeJson(ConverterSettings(Converter.JSON, schemas_enable=True), schema_needed=True)
+    rows = convert([envelope(None, text) for text in ('{"a":[1]}', "null", "[" * 101 + "]" * 101)])
+    assert rows.schemas == ANYTHING
+    assert rows.values(ANYTHING)[0] == anything({"a": [1]})
+    assert rows.excluded[1] == Tombstone()
+    assert "nested too deeply (more than 100 levels)" in rows.excluded[2].reason  # type: ignore[union-attr]
+    assert codec(ANYTHING).decode(rows.part(0, 1).datums(ANYTHING)) == [anything({"a": [1]})]
+
+
 # Schemas as AvroData writes them.
 
 
@@ -452,3 +475,9 @@ def test_a_schema_that_cannot_be_read_is_a_reason() -> None:
     for json_value in (None, 1, [], {}, {"type": 5}, {"type": "struct", "fields": [1]}, {"type": "map", "keys": None}):
         with pytest.raises(Refused):
             read_schema(json_value)
+
+
+def test_a_size_does_not_depend_on_the_value_before() -> None:
+    """The first value of a batch is read another way than those like it, and has the same size."""
+    alike = [envelope(struct(field("n", "int32")), '{"n":1}')] * 3
+    assert len(set(converter()(alike).sizes())) == 1
