@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import fastavro
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 
+from kafka_s3.commit_log import Entry, decode, encode
 from tests.readers.conftest import MakePlace
 from tests.readers.everything import ROWS, registered
 from tests.readers.place import AVRO, PARQUET, Connector, Place
@@ -107,6 +109,33 @@ def test_a_flipped_byte_is_found(exported: Connector, kind: str) -> None:
     assert [finding.where for finding in findings] == [key]
     assert "sha256" in findings[0].expected
     assert "Restore" in findings[0].next
+
+
+def test_objects_that_changed_places_are_found_against_kafka(exported: Connector) -> None:
+    """Two whole objects of as many records under each other's keys, in the log too: only Kafka tells."""
+    name = exported.config.parent.name
+    log_key = max(exported.objects(f"_kafka_s3/{name}/log/"), key=lambda key: -int(key.rpartition("/")[2][:-5]))
+    before = exported.objects(f"_kafka_s3/{name}/log/")[log_key]
+    entry = decode(Entry, log_key, before)
+    done = entry.ranges[0]
+    one, other = [made for made in done.objects if made.records == 20][:2]
+    bodies = exported.objects()
+    swap = msgspec.structs.replace
+    made = {
+        one.key: swap(one, size=other.size, sha256=other.sha256),
+        other.key: swap(other, size=one.size, sha256=one.sha256),
+    }
+    swapped = swap(done, objects=tuple(made.get(each.key, each) for each in done.objects))
+    exported.overwrite(one.key, bodies[other.key])
+    exported.overwrite(other.key, bodies[one.key])
+    exported.overwrite(log_key, encode(swap(entry, ranges=(swapped, *entry.ranges[1:]))))
+    try:
+        assert exported.verified(against_kafka=False).findings == ()
+        found = {finding.where for finding in exported.verified().findings}
+    finally:
+        for key, body in ((one.key, bodies[one.key]), (other.key, bodies[other.key]), (log_key, before)):
+            exported.overwrite(key, body)
+    assert found == {one.key, other.key}
 
 
 @pytest.mark.parametrize("kind", ["keys", "rejected"])
