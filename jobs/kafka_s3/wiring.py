@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from kafka_s3.export.run import Execute, Exporter, Tell
-from kafka_s3.export.schemas import NOTHING_KNOWN, Known, known_schemas
+from kafka_s3.export.schemas import NOTHING_KNOWN, Known, known_schemas, merge
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
 from kafka_s3.ports import KnownSchemas, Registries, SchemaRegistry
 from kafka_s3.settings.content import ConverterSettings
@@ -39,8 +39,10 @@ def make_registries(settings: Settings, known: Known = NOTHING_KNOWN) -> Registr
         return ConfluentRegistry(converter.registry, schemas)
 
     value, key = settings.format.value, settings.format.key
-    values, keys = make(value, known.values), make(key, known.keys)
-    return Registries(values, values if value.registry == key.registry else keys)
+    if value.registry == key.registry:  # then ids mean the same in both
+        both = make(value, merge(known.values, known.keys))
+        return Registries(both, both)
+    return Registries(make(value, known.values), make(key, known.keys))
 
 
 def ask_registries(settings: Settings, tasks: Sequence[RangeTask]) -> Known:

@@ -63,8 +63,10 @@ class Place:
             producer.produce(self.topic, value, partition=partition, **more)
         assert producer.flush(30) == 0
 
-    def encoded(self, schema: Schema | str, value: Any, *, subject: str = "topic") -> bytes:
-        """A value's bytes; `subject`: "topic" or "record", by which name the schema is registered."""
+    def encoded(
+        self, schema: Schema | str, value: Any, *, subject: str = "topic", of: str = MessageField.VALUE
+    ) -> bytes:
+        """A value's bytes, or a key's; `subject`: "topic" or "record", by which name the schema is registered."""
         schema = Schema(schema, "AVRO") if isinstance(schema, str) else schema
         known = (schema.schema_str or "", subject)
         if known not in self.serializers:
@@ -73,7 +75,7 @@ class Place:
             strategy = topic_subject_name_strategy if subject == "topic" else record_subject_name_strategy
             options = {"auto.register.schemas": True, "subject.name.strategy": strategy}
             self.serializers[known] = AvroSerializer(self.registry.client(), schema, conf=options)
-        made = self.serializers[known](value, SerializationContext(self.topic, MessageField.VALUE))
+        made = self.serializers[known](value, SerializationContext(self.topic, of))
         assert isinstance(made, bytes)
         return made
 

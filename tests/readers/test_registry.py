@@ -11,6 +11,7 @@ from typing import Any
 
 import fastavro
 import pytest
+from confluent_kafka.serialization import MessageField
 
 from tests.adapters.registry_side import forwarding
 from tests.cli.command import call_process
@@ -190,3 +191,23 @@ def test_asked_once(make_place: MakePlace, gate: Gate, subject: str) -> None:
     assert len(entries_of(place.moto, connector.bucket, "orders")[-1].ranges) == 16
     assert len(numbers(connector)) == 160
     assert [path for path, count in Counter(gate.paths).items() if count > 1] == []
+
+
+def test_keys_and_values_of_one_registry(place: Place, gate: Gate) -> None:
+    """Both have schemas of their own, and nothing is asked for twice."""
+    for number in range(3):
+        key = place.encoded('{"type": "string"}', f"k{number}", of=MessageField.KEY)
+        place.send(FIRST, [{"n": number}], key=key)
+    connector = through(
+        gate,
+        place,
+        key_converter="io.confluent.connect.avro.AvroConverter",
+        key_converter_schema_registry_url=gate.url,
+        store_kafka_keys="true",
+        keys_format_class=AVRO,
+    ).exported()
+    objects = {key.partition(".")[2]: list(_rows(body)) for key, body in connector.objects().items()}
+    assert objects == {"avro": [{"n": 0}, {"n": 1}, {"n": 2}], "keys.avro": ["k0", "k1", "k2"]}
+    assert sorted(gate.paths) == sorted(
+        f"/subjects/{place.topic}-{part}/versions{one}" for part in ("key", "value") for one in ("", "/1")
+    )
