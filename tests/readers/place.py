@@ -24,7 +24,7 @@ from kafka_s3.s3 import S3Store
 from kafka_s3.settings import Lookups, load
 from kafka_s3.settings.model import Settings
 from kafka_s3.wiring import in_threads, make_exporter, make_registries
-from tests.adapters.loopback import Seen, answer
+from tests.adapters.loopback import Seen
 from tests.cli.command import write_properties
 from tests.support import request
 from tools.parts.kafka import KafkaBroker
@@ -228,6 +228,3 @@ def record(name: str, fields: Mapping[str, Any] | list[dict[str, Any]]) -> dict[
     if isinstance(fields, Mapping):
         fields = [{"name": each, "type": kind} for each, kind in fields.items()]
     return {"type": "record", "name": name, "fields": fields}
-
-
-REFUSAL = answer(401, b'{"error_code":401,"message":"Unauthorized"}')

@@ -13,8 +13,9 @@ from __future__ import annotations
 import datetime as dt
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import duckdb
@@ -23,7 +24,6 @@ import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark import SparkContext
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -150,33 +150,6 @@ def partial(make_place: MakePlace, format: str, *without: str) -> Connector:
 
 def _without(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in names}
-
-
-@pytest.fixture(scope="module")
-def spark(java_home: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Spark in this process, and no JVM after it."""
-    folder = tmp_path_factory.mktemp("spark")
-    builder = SparkSession.builder.master("local[1]").appName("readers")
-    for name, value in {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-        "spark.local.dir": str(folder),
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.sql.session.timeZone": "UTC",
-        "spark.log.level": "OFF",
-    }.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    yield session
-    gateway = SparkContext._gateway
-    session.stop()
-    assert gateway is not None
-    gateway.shutdown()
-    gateway.proc.stdin.close()  # the JVM's sign to end
-    gateway.proc.wait(60)
-    SparkContext._gateway = SparkContext._jvm = None
 
 
 def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
@@ -321,6 +294,44 @@ def test_spark_reads_json(exports: Exports, spark: SparkSession) -> None:
     frame = spark.read.json(exports.json.file())
     assert types_of(frame) == {name: types.json for name, types in TYPES.items()}
     assert rows_of(frame) == AS_STRUCTS
+
+
+def test_decimals_in_json_may_be_numbers(exports: Exports) -> None:
+    """json.decimal.format=NUMERIC: to the last digit in the text, and numbers to readers of JSON."""
+    connector = exports.place.connector("numeric", JSON, json_decimal_format="NUMERIC").exported()
+    rows = [json.loads(line, parse_float=Decimal) for line in connector.body().splitlines()]
+    assert [(row["price"], row["total"]) for row in rows] == [(row["price"], row["total"]) for row in ROWS]
+    assert polars.read_ndjson(connector.file())["price"].to_list() == [-123.45, 0.01]
+    assert in_duckdb(f"SELECT price FROM read_json('{connector.file()}')")[1] == [{"price": -123.45}, {"price": 0.01}]
+
+
+# Values that are no records.
+
+
+def test_plain_values_are_read(place: Place, spark: SparkSession) -> None:
+    """Numbers are a file of numbers in Avro and JSON, and the column `value` in Parquet."""
+    numbers = [1, -(2**40), 0]
+    place.send('{"type": "long"}', numbers)
+    assert list(fastavro.reader(io.BytesIO(place.connector("avro", AVRO).exported().body()))) == numbers
+    assert [json.loads(line) for line in place.connector("json", JSON).exported().body().split()] == numbers
+    file = place.connector("parquet", PARQUET).exported().file()
+    assert pq.read_table(file)["value"].to_pylist() == numbers
+    assert polars.read_parquet(file)["value"].to_list() == numbers
+    assert [row["value"] for row in in_duckdb(f"SELECT value FROM '{file}'")[1]] == numbers
+    assert [row["value"] for row in spark.read.parquet(file).collect()] == numbers
+
+
+def test_a_tree_is_read_but_not_in_columns(place: Place) -> None:
+    """A schema within itself is a file in Avro and in JSON; Parquet has no such columns, and the record is named."""
+    tree = {"type": "record", "name": "shop.Tree", "fields": [{"name": "below", "type": ["null", "shop.Tree"]}]}
+    value = {"below": {"below": {"below": None}}}
+    place.send(json.dumps(tree), [value])
+    assert list(fastavro.reader(io.BytesIO(place.connector("avro", AVRO).exported().body()))) == [value]
+    assert json.loads(place.connector("json", JSON).exported().body()) == value
+    report = place.connector("parquet", PARQUET).run()
+    assert report.exit_status == 65
+    assert f"topic {place.topic} partition 0 offset 0: " in report.problems()[0]
+    assert "below" in report.problems()[0]
 
 
 # Every codec.
