@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kafka_s3.families import Member
 from kafka_s3.formats.objects import ObjectFormat, format_for
 from kafka_s3.partitioners.paths import Paths
 from kafka_s3.rows import Excluded, Rows, Schemas, Stage, Unwritable
-from kafka_s3.schemas.compatibility import Mode, Refused
+from kafka_s3.schemas.compatibility import Refused
 from kafka_s3.schemas.groups import Groups
-from kafka_s3.schemas.model import Schema
+from kafka_s3.schemas.model import Compatibility, Schema
 from kafka_s3.settings.content import NullValues
 from kafka_s3.settings.model import Settings
 
@@ -56,7 +57,7 @@ class Sorting:
     """The families of one range. Memory: a key for each open family and those of one batch, groups for each path."""
 
     def __init__(self, settings: Settings) -> None:
-        self._mode = Mode(settings.format.compatibility.value)
+        self._mode = settings.format.compatibility
         self._with_value, self._without_value = _kinds(settings)
         self._groups: dict[str, Groups] = {}  # by path
         self._known: dict[_Identity, FamilyKey] = {}
@@ -111,7 +112,7 @@ class Sorting:
             theirs = tuple(_at(each, index) for each in schemas)
             asked = (path, index in nulls, theirs)
             found = known.get(asked)
-            if found is None or self._mode is not Mode.NONE:
+            if found is None or self._mode is not Compatibility.NONE:
                 found = known[asked] = self._key(path, index in nulls, theirs)
             if isinstance(found, FamilyKey):
                 keys[index] = found
@@ -144,13 +145,17 @@ class Sorting:
         return key
 
 
+#: What the sink calls the only column of a Parquet file of keys that are no records, and of headers.
+_COLUMNS: Final = {Member.KEYS: "key", Member.HEADERS: "headers"}
+
+
 def _kinds(settings: Settings) -> tuple[FamilyKind, FamilyKind | None]:
     """The families of this configuration: of records with a value, and of tombstones where these are written."""
     values = format_for(settings.format.file)
     members, extensions, formats = [Member.VALUES], [values.extension], [values]
     for member, file in ((Member.KEYS, settings.format.keys), (Member.HEADERS, settings.format.headers)):
         if file is not None:
-            made = format_for(file, wrap=member.value)
+            made = format_for(file, wrap=_COLUMNS[member])
             members.append(member)
             extensions.append(f".{member.value}{made.extension}")
             formats.append(made)

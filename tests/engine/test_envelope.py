@@ -475,3 +475,9 @@ def test_a_schema_that_cannot_be_read_is_a_reason() -> None:
     for json_value in (None, 1, [], {}, {"type": 5}, {"type": "struct", "fields": [1]}, {"type": "map", "keys": None}):
         with pytest.raises(Refused):
             read_schema(json_value)
+
+
+def test_a_size_does_not_depend_on_the_value_before() -> None:
+    """The first value of a batch is read another way than those like it, and has the same size."""
+    alike = [envelope(struct(field("n", "int32")), '{"n":1}')] * 3
+    assert len(set(converter()(alike).sizes())) == 1

@@ -36,8 +36,8 @@ CELLS_MAX: Final = 10_000_000
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _BRACE: Final = ord("}")
 _NO_ENVELOPE: Final = (
-    "no envelope: with schemas.enable=true a value is an object of exactly 'schema' and 'payload'; JSON without its "
-    "schema needs value.converter.schemas.enable=false"
+    "no envelope: with schemas.enable=true it is an object of exactly 'schema' and 'payload'; JSON without its schema "
+    "needs schemas.enable=false of its converter"
 )
 _UNUSABLE = (msgspec.DecodeError, RecursionError, KeyError, Refused, UnicodeDecodeError)
 
@@ -129,7 +129,7 @@ class EnvelopeJson:
                     plain.append(decode(_checked(value[begin:-1])))
                     assert last is not None
                     schemas.append(last.schema)
-                    sizes.append(len(value) - begin)
+                    sizes.append(len(value) - begin - 1)
                     continue
                 except _UNUSABLE:
                     pass  # the other way says why, or knows better
