@@ -14,7 +14,7 @@ A value under a schema is plain Python, logical types not interpreted:
 | string, enum | str |
 | array, map | list, dict with text as keys |
 | record | dict, every field present, in the schema's order |
-| union of one type and null, in whichever order | the value of the branch, or None |
+| union of one type, with null or without | the value of the branch, or None |
 | any other union | `Branch`, or None for its null |
 """
 
