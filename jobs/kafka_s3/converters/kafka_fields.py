@@ -1,7 +1,8 @@
 """What Kafka knows of a record, written into it: its topic, partition, offset, timestamp, key and headers.
 
 `export.envelope` says which of them. They stand behind the record's own fields, under names with a prefix. A value
-that is no record (text, a number, a list) becomes the field `value` of one.
+that is no record (text, a number, a list) becomes the field `value` of one, and so does a record that holds records of
+its own kind.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -18,7 +19,7 @@ from kafka_s3.converters.headers import texts_of
 from kafka_s3.converters.text import java_string
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Excluded, Lines, Rows, Schemas, Stage, Tombstone, Unwritable, by_schema, some
-from kafka_s3.schemas.model import Schema, schema_of, type_at
+from kafka_s3.schemas.model import Schema, full_name, named_types, schema_of, type_at
 from kafka_s3.settings.content import Converter, EnvelopeField, FileSettings, Format, FormatSettings
 
 #: The field that a value gets which is no record.
@@ -30,6 +31,8 @@ _HEADER: Final = {
     "namespace": _NAMESPACE,
     "fields": [{"name": "key", "type": "string"}, {"name": "value", "type": ["null", "string"]}],
 }
+_HEADER_NAME: Final = f"{_NAMESPACE}.Header"
+_WRAPPER_NAME: Final = f"{_NAMESPACE}.Record"
 _TYPES: Final[Mapping[EnvelopeField, Any]] = {
     EnvelopeField.TOPIC: "string",
     EnvelopeField.PARTITION: "int",
@@ -102,14 +105,22 @@ class KafkaFields:
         return found
 
     def _make(self, schema: Schema) -> Schema:
+        defined = named_types(schema.text)
+        added = self._fields
+        if _HEADER_NAME in defined:  # what was exported with fields before
+            if defined[_HEADER_NAME] != _HEADER:
+                return _CLASH
+            added = [_by_name(each) for each in added]
         avro = _record_in(schema)
         if avro is None:
-            fields = [{"name": VALUE, "type": schema.avro}, *self._fields]
+            if _WRAPPER_NAME in defined:
+                return _CLASH
+            fields = [{"name": VALUE, "type": schema.avro}, *added]
             made = {"type": "record", "name": "Record", "namespace": _NAMESPACE, "fields": fields}
         elif {each["name"] for each in avro["fields"]} & set(self._names):
             return _CLASH
         else:
-            made = {**avro, "fields": [*avro["fields"], *self._fields]}
+            made = {**avro, "fields": [*avro["fields"], *added]}
         return _Outer(schema_of(made).text, schema.id, schema.version, schema)
 
     def _clashing_values(self, rows: Any, count: int) -> list[int]:
@@ -263,6 +274,31 @@ class WithFields:
 
 
 def _record_in(schema: Schema) -> Mapping[str, Any] | None:
-    """The record that a value is; a union with null is one too, since a value that is null is a tombstone."""
+    """The record that a value is and that takes more fields; a union with null is one too, since a value that is null
+    is a tombstone. One that holds itself is none: each of those within would need the fields."""
     avro = type_at(schema, ())
-    return avro if isinstance(avro, dict) and avro["type"] == "record" else None
+    if not isinstance(avro, dict) or avro["type"] != "record" or _holds_itself(schema.text, full_name(avro)):
+        return None
+    return avro
+
+
+@lru_cache(_KNOWN_MAX)
+def _holds_itself(text: str, name: str) -> bool:
+    """Whether a record of this name is meant again within itself."""
+    waiting = [each["type"] for each in named_types(text)[name]["fields"]]
+    while waiting:
+        avro = waiting.pop()
+        if isinstance(avro, list):
+            waiting += avro
+        elif isinstance(avro, dict):
+            inner = (avro["type"], avro.get("items"), avro.get("values"))
+            waiting += [*filter(None, inner), *(each["type"] for each in avro.get("fields", ()))]
+        elif avro == name:
+            return True
+    return False
+
+
+def _by_name(field: Mapping[str, Any]) -> dict[str, Any]:
+    """A field of headers whose type is defined already."""
+    is_list = isinstance(field["type"], dict) and field["type"]["type"] == "array"
+    return {**field, "type": {"type": "array", "items": _HEADER_NAME}} if is_list else dict(field)
