@@ -150,7 +150,10 @@ class RangeWriter:
         if self._settings.format.null_values is NullValues.WRITE and values.excluded:
             nulls = frozenset(index for index, why in values.excluded.items() if isinstance(why, Tombstone))
         excluded: dict[int, Excluded] = {
-            index: Unwritable(reason, Stage.TASK_PUT) for index, reason in paths.bad.items() if index not in nulls
+            # A reason may be the very thing that stood in the path's place, which nobody further on has to know.
+            index: Unwritable(str(reason), Stage.TASK_PUT)
+            for index, reason in paths.bad.items()
+            if index not in nulls
         }
         for column in reversed(others):
             excluded.update(column.excluded)
