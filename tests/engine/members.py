@@ -25,7 +25,7 @@ from kafka_s3.settings.model import Settings
 from kafka_s3.writer import RangeWriter, Rejected, Written
 from tests.support import MINIMAL
 
-ENVELOPE = {"value.converter": "JsonConverter"}
+ENVELOPE = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "true"}
 PLAIN = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
 BYTES = {"value.converter": "ByteArrayConverter", "format.class": "ByteArrayFormat"}
 KEYS = {"store.kafka.keys": "true"}
