@@ -57,6 +57,7 @@ class Written:
     rejected: int = 0
     tombstones: int = 0
     stopped_at: Rejected | None = None
+    tombstones_written: int = 0  # among the records
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class RangeWriter:
         self._paths = partitioner_for(settings, at_ms, self._sorting.longest_extension)
         self._open: dict[FamilyKey, Family] = {}
         self._objects: list[WrittenObject] = []
-        self._records = self._bytes = self._tombstones = self._rejected = 0
+        self._records = self._bytes = self._tombstones = self._tombstones_written = self._rejected = 0
         self._stopped_at: Rejected | None = None
 
     def write(self, batch: RecordBatch) -> bool:
@@ -135,6 +136,7 @@ class RangeWriter:
             self._rejected,
             self._tombstones,
             self._stopped_at,
+            self._tombstones_written,
         )
 
     def abort(self) -> None:
@@ -234,6 +236,7 @@ class RangeWriter:
                 _note(family, chunk, start, start + count)
             size = family.append(columns, start, start + count, chunk.offset_at(start + count - 1))
             self._records += count
+            self._tombstones_written += count if key.is_tombstone else 0
             self._bytes += size
             start += count
             if closed_by is not None:

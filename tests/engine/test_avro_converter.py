@@ -20,7 +20,7 @@ from kafka_s3.ports import RegisteredSchema
 from kafka_s3.rows import Missing, Stage, Tombstone, Unwritable
 from kafka_s3.schemas.arrow import ColumnsError, arrow_type, from_values
 from kafka_s3.schemas.datums import codec
-from kafka_s3.schemas.model import Schema, schema_of
+from kafka_s3.schemas.model import Branch, Schema, schema_of
 from kafka_s3.settings.content import SubjectNames
 from tests.schemas.strategies import avro_schemas, values_of
 
@@ -122,6 +122,29 @@ def test_tombstones_are_no_values() -> None:
     assert convert([], ORDER).excluded == {}
 
 
+OPTIONAL = schema_of(["null", ORDER.avro])
+NULLABLE = [
+    (OPTIONAL, b"\0", VALUES[0]),
+    (schema_of([ORDER.avro, "null"]), b"\2", VALUES[0]),
+    (schema_of([{"type": "null", "doc": "x"}, "long", "string"]), b"\0", Branch("string", "a")),
+    (schema_of(["null", "int"]), b"\x80\0", 7),  # the number of the branch in more bytes than it needs
+]
+
+
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize(("schema", "null", "value"), NULLABLE)
+def test_a_value_that_is_just_null_is_a_tombstone(schema: Schema, null: bytes, value: Any, columns: bool) -> None:
+    """Connect's AvroConverter makes the same null of it as of no value, in a batch large or small."""
+    for around in ([value], [value] * 20):
+        batch = [*encoded(schema, around), head(1) + null, *encoded(schema, around)]
+        rows = convert(batch, schema, columns=columns)
+        assert rows.excluded == {len(around): Tombstone()}
+        kept = rows.pick([row for row in range(len(batch)) if row != len(around)])
+        assert kept.values(schema) == around * 2
+        assert kept.arrow(schema).equals(from_values(around * 2, schema))
+    assert convert([head(1)] * 9, schema_of("null"), columns=columns).excluded == dict.fromkeys(range(9), Tombstone())
+
+
 def test_rows_of_several_schemas() -> None:
     """Each row has its own schema until rows of one are picked; columns are of whatever each row has."""
     points = [{"x": float(number)} for number in range(40)]
@@ -158,7 +181,7 @@ def test_two_ids_of_the_same_schema_are_one() -> None:
 
 def test_keys_need_not_be_records() -> None:
     """A text, a number, an optional number: rows like any other."""
-    for avro, values in (("string", ["a", "ü"] * 20), ("long", [1, 2**40] * 20), (["null", "int"], [None, 7] * 20)):
+    for avro, values in (("string", ["a", "ü"] * 20), ("long", [1, 2**40] * 20), (["null", "int"], [3, 7] * 20)):
         schema = schema_of(avro)
         rows = convert(encoded(schema, values), schema)
         assert rows.values(schema) == values

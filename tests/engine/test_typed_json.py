@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -316,6 +319,22 @@ def test_columns_of_fields() -> None:
     assert below is None
     assert rows.column(("m", "k", "z"))[0] == "field m.k.z: m.k is int, which has no fields"
     assert rows.column(("b",))[0] == "field b is missing; there are a (record n.I), m (map), u (union)"
+
+
+@pytest.mark.parametrize("texts", [["null"], ["null", '{"y": 1}', "null"]])
+def test_below_a_null_record_there_are_no_nulls(texts: list[str]) -> None:
+    """Parquet's writer takes none in a field that may not be null, also where nobody sees it."""
+    inner = {**INNER, "fields": [*INNER["fields"], {"name": "z", "type": {"type": "array", "items": "string"}}]}
+    schema = of(["null", inner])
+    texts = [text.replace("}", ', "z": ["a"]}') for text in texts]
+    rows = read(schema, *(f'{{"x": {text}}}' for text in texts))
+    assert not rows.excluded
+    array = rows.arrow(schema)
+    assert array.equals(from_values(rows.values(schema), schema))
+    assert array.field(0).field(0).null_count == array.field(0).field(1).null_count == 0
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_struct_array(array), file)
+    assert pq.read_table(file).to_pylist() == rows.values(schema)
 
 
 def test_rows_take_parts_and_other_schemas() -> None:

@@ -6,23 +6,17 @@ once for the whole batch however it is parted after that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
+from kafka_s3.converters.avro_group import HEAD, Group, shown, taken
 from kafka_s3.ports import SchemaRegistry
-from kafka_s3.rows import Excluded, Missing, Schemas, Stage, Tombstone, Unwritable
+from kafka_s3.rows import Excluded, Schemas, Stage, Tombstone, Unwritable
 from kafka_s3.schemas.model import Schema, full_name
 from kafka_s3.schemas.parse import SchemaError, parse_avro
-from kafka_s3.schemas.walk import FEW
 from kafka_s3.settings.content import SubjectNames
 
-if TYPE_CHECKING:  # they load pyarrow
-    from kafka_s3.schemas.columns import Scan
-    from kafka_s3.schemas.datums import Codec
-
-_HEAD: Final = 5
 _ID_MAX: Final = 2**31 - 1  # a registry's ids are Java's int
-_SHOWN: Final = 16
 _IDS_MAX: Final = 10_000
 
 
@@ -60,8 +54,8 @@ class AvroValues:
                 chosen.setdefault(found, []).extend(rows)
             else:
                 for row in rows:
-                    excluded[row] = Unwritable(f"{found} ({_shown(values[row])})", self._stage)
-        groups: list[_Group] = []
+                    excluded[row] = Unwritable(f"{found} ({shown(values[row])})", self._stage)
+        groups: list[Group] = []
         group_of: list[int] = [0] * len(values)
         places: Sequence[int] = range(len(values))
         if len(chosen) > 1 or excluded:
@@ -70,7 +64,7 @@ class AvroValues:
             # All of them stand where they stood, whatever their ids.
             everything = len(rows) == len(values)
             chosen_values: Sequence[Any] = values if everything else [values[row] for row in rows]
-            group = _Group(schema, chosen_values)
+            group = Group(schema, chosen_values)
             groups.append(group)
             for place, refused in group.check(self._stage, self._columns).items():
                 excluded[place if everything else rows[place]] = refused
@@ -88,8 +82,8 @@ class AvroValues:
         return self._known[head]
 
     def _look_up(self, head: bytes) -> Schema | str:
-        if len(head) < _HEAD:
-            return f"not Avro of a schema registry: {len(head)} bytes, where a zero byte and a schema's id take {_HEAD}"
+        if len(head) < HEAD:
+            return f"not Avro of a schema registry: {len(head)} bytes, where a zero byte and a schema's id take {HEAD}"
         if head[0] != 0:
             return f"not Avro of a schema registry: the first byte is {head[0]:02x}, not 00"
         id = int.from_bytes(head[1:], "big")
@@ -128,148 +122,13 @@ def _type_name(schema: Schema) -> str:
 def _by_head(values: Sequence[bytes | None]) -> Mapping[bytes | None, Sequence[int]]:
     """Rows by the first five bytes of their values; one schema as a rule, so that is looked for first."""
     if None not in values:
-        heads = {value[:_HEAD] for value in values}  # type: ignore[index]  # no None is left
+        heads = {value[:HEAD] for value in values}  # type: ignore[index]  # no None is left
         if len(heads) == 1:
             return {heads.pop(): range(len(values))}
     rows: dict[bytes | None, list[int]] = {}
     for row, value in enumerate(values):
-        rows.setdefault(None if value is None else value[:_HEAD], []).append(row)
+        rows.setdefault(None if value is None else value[:HEAD], []).append(row)
     return rows
-
-
-def _shown(value: bytes | None) -> str:
-    assert value is not None
-    if not value:
-        return "the value is empty"
-    return f"it begins with {value[:_SHOWN].hex(' ')}" if len(value) > _SHOWN else f"it is {value.hex(' ')}"
-
-
-class _Group:
-    """All the values of a batch that have one schema, heads and all; refused ones among them."""
-
-    def __init__(self, schema: Schema, values: Sequence[bytes]) -> None:
-        from kafka_s3.schemas.datums import codec
-
-        self.schema = schema
-        self.values = values
-        self._codec: Codec = codec(schema)
-        self._scan: Scan | None = None
-        if self._codec.columns is not None and len(values) >= FEW:
-            self._scan = self._codec.columns.scan(values, _HEAD)
-        self._refused: dict[int, Excluded] = {}
-        self._slow: list[int] = []  # valid, but not in the scan
-        self._decoded: list[Any] | None = None
-        self._arrow: Any = None
-        self._fields: dict[tuple[str, ...], Sequence[Any]] = {}
-
-    def check(self, stage: Stage, columns: bool) -> Mapping[int, Excluded]:
-        """Which values are refused, and why; asked once, before anything else."""
-        doubtful = range(len(self.values)) if self._scan is None else self._scan.doubtful()
-        if doubtful:
-            reasons = self._codec.reasons({place: self.values[place][_HEAD:] for place in doubtful}, doubtful)
-            for place, reason in reasons.items():
-                value = self.values[place]
-                id = int.from_bytes(value[1:_HEAD], "big")
-                text = f"not a value of the schema of the id {id}: {reason} ({_shown(value)})"
-                self._refused[place] = Unwritable(text, stage)
-            self._slow = [place for place in doubtful if place not in reasons]
-        if columns:
-            self._refused.update(self._misfits())
-            self._slow = [place for place in self._slow if place not in self._refused]
-        return self._refused
-
-    def _misfits(self) -> dict[int, Excluded]:
-        from kafka_s3.schemas.arrow import ColumnsError, arrow_type, can_misfit, misfits
-
-        valid = [place for place in range(len(self.values)) if place not in self._refused]
-        try:
-            arrow_type(self.schema)
-        except ColumnsError as error:
-            return dict.fromkeys(valid, Unwritable(str(error), Stage.TASK_PUT))
-        if not can_misfit(self.schema) or not valid:
-            return {}
-        try:
-            self.arrow()
-        except ColumnsError:
-            found = misfits(self.decode(valid), self.schema)
-            self._scan = None
-            self._slow = valid
-            return {valid[index]: Unwritable(reason, Stage.TASK_PUT) for index, reason in found.items()}
-        return {}
-
-    def datums(self, places: Sequence[int]) -> list[bytes]:
-        return [value[_HEAD:] for value in _taken(self.values, places)]
-
-    def decode(self, places: Sequence[int]) -> Sequence[Any]:
-        """The values; kept if they are those of the whole batch, as those of its parts are asked for once each."""
-        if self._decoded is not None:
-            return _taken(self._decoded, places)
-        decoded = self._codec.decode(self.datums(places))
-        if isinstance(places, range) and len(places) == len(self.values):
-            self._decoded = decoded
-        return decoded
-
-    def arrow(self) -> Any:
-        """All valid rows as one array, at the places of their values; refused ones hold anything."""
-        if self._arrow is None:
-            self._arrow = self._make_arrow()
-        return self._arrow
-
-    def _make_arrow(self) -> Any:
-        from kafka_s3.schemas.arrow import from_values
-        from kafka_s3.schemas.columns import joined
-
-        fast = None if self._scan is None else self._scan.arrow()
-        if self._scan is None or fast is None:
-            places = [place for place in range(len(self.values)) if place not in self._refused]
-            return joined([from_values(self.decode(places), self.schema)], places, len(self.values))
-        if self._scan.rows is None:
-            return fast
-        slow = from_values(self.decode(self._slow), self.schema)
-        return joined([fast, slow], [*self._scan.rows.tolist(), *self._slow], len(self.values))
-
-    def column(self, path: tuple[str, ...]) -> Sequence[Any]:
-        """One field of all valid rows, at the places of their values."""
-        if path not in self._fields:
-            self._fields[path] = self._make_column(path)
-        return self._fields[path]
-
-    def _make_column(self, path: tuple[str, ...]) -> Sequence[Any]:
-        fast = None if self._scan is None else self._scan.column(path)
-        if self._scan is not None and self._scan.rows is None and fast is not None:
-            return fast
-        column: list[Any] = [None] * len(self.values)
-        slow: Sequence[int] = self._slow
-        if self._scan is None or fast is None:
-            slow = [place for place in range(len(self.values)) if place not in self._refused]
-        elif self._scan.rows is not None:
-            for place, value in zip(self._scan.rows.tolist(), fast, strict=True):
-                column[place] = value
-        if slow:
-            read = _reader(self.schema, path)
-            for place, value in zip(slow, self.decode(slow), strict=True):
-                column[place] = read(value)
-        return column
-
-
-def _reader(schema: Schema, path: tuple[str, ...]) -> Callable[[Any], Any]:
-    from kafka_s3.schemas.fields import NoField, field_reader
-
-    read = field_reader(schema, path)
-
-    def read_or_say(value: Any) -> Any:
-        try:
-            return read(value)
-        except NoField as error:
-            return Missing(str(error))
-
-    return read_or_say
-
-
-def _taken(all_: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
-    if isinstance(places, range) and places.step == 1:
-        return all_ if len(places) == len(all_) else all_[places.start : places.stop]
-    return [all_[place] for place in places]
 
 
 class AvroRows:
@@ -280,7 +139,7 @@ class AvroRows:
 
     def __init__(
         self,
-        groups: Sequence[_Group],
+        groups: Sequence[Group],
         group_of: Sequence[int] | None,
         places: Sequence[int],
         excluded: Mapping[int, Excluded],
@@ -318,15 +177,18 @@ class AvroRows:
     def sizes(self) -> Sequence[int]:
         if self._group_of is not None:
             pairs = zip(self._group_of, self._places, strict=True)
-            return [max(len(self._groups[group].values[place]) - _HEAD, 0) for group, place in pairs]
+            return [max(len(self._groups[group].values[place]) - HEAD, 0) for group, place in pairs]
         if not self._groups:
             return [0] * len(self._places)
-        return [max(len(value) - _HEAD, 0) for value in _taken(self._groups[0].values, self._places)]
+        return [max(len(value) - HEAD, 0) for value in taken(self._groups[0].values, self._places)]
 
     def datums(self, target: Schema) -> Sequence[bytes]:
         group = self._group()
         if target.text == group.schema.text:
             return group.datums(self._places)
+        projected = group.projected(target)
+        if projected is not None:
+            return projected.group.datums(projected.moved(self._places))
         from kafka_s3.schemas.datums import codec
 
         return codec(target).encode(self.values(target))
@@ -340,23 +202,39 @@ class AvroRows:
         return values if project is unchanged else [project(value) for value in values]
 
     def arrow(self, target: Schema) -> Any:
-        group = self._group()
-        if target.text != group.schema.text:
-            from kafka_s3.schemas.arrow import from_values
-
-            return from_values(self.values(target), target)
+        """`target` may also be a schema without its logical types (`bare`)."""
+        from kafka_s3.schemas.arrow import from_values
         from kafka_s3.schemas.columns import taken
 
-        return taken(group.arrow(), self._places)
+        found = self._under(target)
+        if found is None:
+            return from_values(self.values(target), target)
+        group, places = found
+        return taken(group.arrow(target), places)
+
+    def has_columns(self, target: Schema) -> bool:
+        """Whether `arrow` comes without values, which then cost more than it."""
+        found = None if self._group_of is not None else self._under(target)
+        return found is not None and found[0].has_columns
+
+    def _under(self, target: Schema) -> tuple[Group, Sequence[int]] | None:
+        """The rows' datums under a schema, where these are to be had without values."""
+        from kafka_s3.schemas.bare import bare
+
+        group = self._group()
+        if target.text == group.schema.text or target.text == bare(group.schema).text:
+            return group, self._places
+        projected = group.projected(target)
+        return None if projected is None else (projected.group, projected.moved(self._places))
 
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
         if not self._groups:
             return [None] * len(self._places)
         if self._group_of is None:
-            return _taken(self._groups[0].column(path), self._places)
+            return taken(self._groups[0].column(path), self._places)
         columns = [group.column(path) for group in self._groups]
         return [columns[group][place] for group, place in zip(self._group_of, self._places, strict=True)]
 
-    def _group(self) -> _Group:
+    def _group(self) -> Group:
         assert self._group_of is None, "only rows of one schema have another form"
         return self._groups[0]

@@ -8,9 +8,9 @@ its own kind.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -19,7 +19,8 @@ from kafka_s3.converters.headers import texts_of
 from kafka_s3.converters.text import java_string
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Excluded, Lines, Rows, Schemas, Stage, Tombstone, Unwritable, by_schema, some
-from kafka_s3.schemas.model import Schema, full_name, named_types, schema_of, type_at
+from kafka_s3.schemas.model import Schema, schema_of
+from kafka_s3.schemas.nodes import Node, graph
 from kafka_s3.settings.content import Converter, EnvelopeField, FileSettings, Format, FormatSettings
 
 #: The field that a value gets which is no record.
@@ -48,9 +49,10 @@ KeyRows = Callable[[RecordBatch, FileSettings], Rows]
 
 @dataclass(frozen=True, slots=True)
 class _Outer(Schema):
-    """A schema with the fields behind it, and the one around which it is."""
+    """A schema with the fields behind it, and the one around which it is; `wraps`: as the field `value`."""
 
     inner: Schema | None = field(default=None, compare=False)
+    wraps: bool = field(default=False, compare=False)
 
 
 #: Stands in the place of an `_Outer`: the schema has a field of such a name itself.
@@ -105,7 +107,7 @@ class KafkaFields:
         return found
 
     def _make(self, schema: Schema) -> Schema:
-        defined = named_types(schema.text)
+        defined = {each.name: each.properties for each in _held(graph(schema))}
         added = self._fields
         if _HEADER_NAME in defined:  # what was exported with fields before
             if defined[_HEADER_NAME] != _HEADER:
@@ -121,7 +123,7 @@ class KafkaFields:
             return _CLASH
         else:
             made = {**avro, "fields": [*avro["fields"], *added]}
-        return _Outer(schema_of(made).text, schema.id, schema.version, schema)
+        return _Outer(schema_of(made).text, schema.id, schema.version, schema, wraps=avro is None)
 
     def _clashing_values(self, rows: Any, count: int) -> list[int]:
         """The rows without a schema that have one of the fields themselves."""
@@ -198,6 +200,10 @@ def _inner(target: Schema) -> Schema:
     return target.inner
 
 
+def _wraps(target: Schema) -> bool:
+    return isinstance(target, _Outer) and target.wraps
+
+
 def _json_lines(rows: Any) -> Sequence[bytes]:
     if isinstance(rows, Lines):
         return rows.lines
@@ -231,13 +237,13 @@ class WithFields:
     def datums(self, target: Schema) -> Sequence[bytes]:
         """A record's binary form is that of its fields, one behind the other."""
         inner: Sequence[bytes] = self.rows.datums(_inner(target))
-        if isinstance(_inner(target).avro, list) and _record_in(_inner(target)) is not None:
+        if isinstance(_inner(target).avro, list) and not _wraps(target):
             inner = [datum[1:] for datum in inner]  # which branch it is, of two
         return [datum + more for datum, more in zip(inner, self._encoded, strict=True)]
 
     def values(self, target: Schema | None) -> Sequence[Any]:
         inner = self.rows.values(None if target is None else _inner(target))
-        wraps = target is not None and _record_in(_inner(target)) is None
+        wraps = target is not None and _wraps(target)
         return [
             {**({VALUE: value} if wraps or not isinstance(value, dict) else value), **more}
             for value, more in zip(inner, self._values, strict=True)
@@ -250,7 +256,7 @@ class WithFields:
 
         inner = self.rows.arrow(_inner(target))
         mine = from_values(self._values, self.extra)
-        own = inner.flatten() if _record_in(_inner(target)) is not None else [inner]
+        own = [inner] if _wraps(target) else inner.flatten()
         return pa.StructArray.from_arrays([*own, *mine.flatten()], fields=list(arrow_type(target)))
 
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
@@ -276,26 +282,23 @@ class WithFields:
 def _record_in(schema: Schema) -> Mapping[str, Any] | None:
     """The record that a value is and that takes more fields; a union with null is one too, since a value that is null
     is a tombstone. One that holds itself is none: each of those within would need the fields."""
-    avro = type_at(schema, ())
-    if not isinstance(avro, dict) or avro["type"] != "record" or _holds_itself(schema.text, full_name(avro)):
+    node = graph(schema).required
+    if node.kind != "record" or any(each is node for each in _held(node)):
         return None
-    return avro
+    return node.properties
 
 
-@lru_cache(_KNOWN_MAX)
-def _holds_itself(text: str, name: str) -> bool:
-    """Whether a record of this name is meant again within itself."""
-    waiting = [each["type"] for each in named_types(text)[name]["fields"]]
+def _held(node: Node) -> Iterator[Node]:
+    """Every type within a type, itself too where it is met again."""
+    seen: set[int] = set()
+    waiting = [node]
     while waiting:
-        avro = waiting.pop()
-        if isinstance(avro, list):
-            waiting += avro
-        elif isinstance(avro, dict):
-            inner = (avro["type"], avro.get("items"), avro.get("values"))
-            waiting += [*filter(None, inner), *(each["type"] for each in avro.get("fields", ()))]
-        elif avro == name:
-            return True
-    return False
+        each = waiting.pop()
+        inner = [*each.branches, *(one.node for one in each.fields)]
+        inner += [each.item] if each.kind in ("array", "map") else []
+        yield from inner
+        seen.add(id(each))
+        waiting += [one for one in inner if id(one) not in seen]
 
 
 def _by_name(field: Mapping[str, Any]) -> dict[str, Any]:

@@ -68,16 +68,17 @@ class Form:
         if self.direct:
             return pa.array(found, kind)
         if self.fields:
-            nulls = None in found
+            there = [each for each in found if each is not None] if None in found else found
             children = []
             for index, (attribute, form) in enumerate(self.fields.values()):
-                if nulls:
-                    column = [None if each is None else getattr(each, attribute) for each in found]
-                else:
-                    column = [getattr(each, attribute) for each in found]
+                column = [getattr(each, attribute) for each in there]
                 children.append(form.array(column, kind.field(index).type))
-            mask = pa.array([each is None for each in found]) if nulls else None
-            return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
+            array = pa.StructArray.from_arrays(children, fields=list(kind))
+            if len(there) == len(found):
+                return array
+            from kafka_s3.schemas.vectors import among_nulls
+
+            return among_nulls(array, [each is not None for each in found])
         from kafka_s3.schemas.arrow import from_values
 
         return from_values(self.plain_all(found), schema_of(_complete(self.node, set())))

@@ -223,12 +223,17 @@ class Record:
     names: list[str]
     fields: list[Node]
 
-    def scan(self, buffer: Buffer, at: Ints, rows: Rows, texts: list[Text]) -> tuple[Ints, tuple[int, list[Any]]]:
+    def scan(
+        self, buffer: Buffer, at: Ints, rows: Rows, texts: list[Text], ends: list[Ints] | None = None
+    ) -> tuple[Ints, tuple[int, list[Any]]]:
+        """`ends` gets where each field ends."""
         found = []
         count = len(at)
         for field in self.fields:
             at, column = field.scan(buffer, at, rows, texts)
             found.append(column)
+            if ends is not None:
+                ends.append(at)
         return at, (count, found)
 
     def arrow(self, buffer: Buffer, found: tuple[int, list[Any]], kind: pa.DataType) -> pa.Array:

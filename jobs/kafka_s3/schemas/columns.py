@@ -19,6 +19,7 @@ from kafka_s3.schemas import column_nodes as nodes
 from kafka_s3.schemas.arrow import arrow_type
 from kafka_s3.schemas.column_nodes import Node, Slow
 from kafka_s3.schemas.model import Schema, full_name
+from kafka_s3.schemas.splice import Splice
 from kafka_s3.schemas.vectors import BYTES_MAX, Buffer, Ints
 from kafka_s3.schemas.walk import VALUES_MAX, branch_name
 
@@ -71,7 +72,12 @@ class Scan:
         starts, ends = (buffer.starts, buffer.ends) if rows is None else (buffer.starts[rows], buffer.ends[rows])
         buffer.rounds = nodes.ROUNDS_MAX
         texts: list[nodes.Text] = []
-        at, self._found = self._columns.node.scan(buffer, starts, None, texts)
+        node = self._columns.node
+        if isinstance(node, nodes.Record):
+            self._marks = [starts]
+            at, self._found = node.scan(buffer, starts, None, texts, self._marks)
+        else:
+            at, self._found = node.scan(buffer, starts, None, texts)
         wrong = np.flatnonzero(at != ends)
         if len(wrong):
             return wrong
@@ -88,14 +94,25 @@ class Scan:
         left[self.rows] = False
         return np.flatnonzero(left).tolist()
 
-    def arrow(self) -> pa.Array | None:
-        """The valid rows, as `schemas.arrow` has them; `None` if that takes their values."""
+    def arrow(self, schema: Schema | None = None) -> pa.Array | None:
+        """The valid rows, as `schemas.arrow` has them; `None` if that takes their values.
+
+        `schema`: another one that reads the same bytes (`bare`).
+        """
+        kind = arrow_type(self._columns.schema if schema is None else schema)
         if not self._any():
-            return pa.array([], arrow_type(self._columns.schema))
+            return pa.array([], kind)
         try:
-            return self._columns.node.arrow(self._buffer, self._found, arrow_type(self._columns.schema))
+            return self._columns.node.arrow(self._buffer, self._found, kind)
         except Slow:
             return None
+
+    def spliced(self, way: Splice) -> list[bytes]:
+        """The valid rows, records, as datums of another schema."""
+        if not self._any():
+            return []
+        marks = self._marks
+        return way.many(self._buffer.data, lambda field: marks[field].tolist(), len(marks[0]))
 
     def column(self, path: tuple[str, ...]) -> list[Any] | None:
         """A field of the valid rows; `None` if that takes their values, or there is no such field."""

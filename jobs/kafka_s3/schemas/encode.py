@@ -21,6 +21,16 @@ def writer(avro: Avro) -> Write:
     return _compile(avro, "", {})
 
 
+def field_writers(record: Avro) -> list[Write]:
+    """A record's schema as one function for each of its fields."""
+    assert isinstance(record, dict)
+    named: dict[str, Write] = {}
+    own = full_name(record).rpartition(".")[0]
+    writers = [_compile(field["type"], own, named) for field in record["fields"]]
+    named[full_name(record)] = _record([(each["name"], w) for each, w in zip(record["fields"], writers, strict=True)])
+    return writers
+
+
 def _compile(node: Any, namespace: str, named: dict[str, Write]) -> Write:
     if isinstance(node, str):
         if node in _PRIMITIVES:

@@ -38,7 +38,7 @@ class Buffer:
     `starts`, `ends`: of each row in it. `skip`: bytes at the beginning of each that are none of the datum's.
     """
 
-    __slots__ = ("arrow", "bytes", "doubles", "ends", "floats", "limit", "rounds", "starts", "words")
+    __slots__ = ("arrow", "bytes", "data", "doubles", "ends", "floats", "limit", "rounds", "starts", "words")
 
     def __init__(self, datums: Sequence[bytes], skip: int = 0) -> None:
         data = b"".join((*datums, _PADDING))
@@ -48,6 +48,7 @@ class Buffer:
         self.starts[1:] = self.ends[:-1]
         self.starts += skip
         self.limit = len(data) - len(_PADDING) + 1
+        self.data = data
         self.arrow = pa.py_buffer(data)
         self.bytes: Bytes = np.frombuffer(data, np.uint8)
         self.words = _windows(data, "<u8", 8)
@@ -167,6 +168,12 @@ def spread(array: pa.Array, places: Ints, *, nullable: bool = True) -> pa.Array:
     if pa.types.is_nested(kind):
         return pa.Array.from_buffers(kind, count, [None, made.buffers()[1]], children=[made.values])
     return pa.Array.from_buffers(kind, count, [None, *made.buffers()[1:]])
+
+
+def among_nulls(array: pa.Array, there: Sequence[bool]) -> pa.Array:
+    """The array's values, one after the other, where there are some; nulls elsewhere."""
+    present = np.array(there, dtype=np.bool_)
+    return spread(array, np.where(present, np.cumsum(present) - 1, -1))
 
 
 def _windows(data: bytes, kind: str, size: int) -> Any:

@@ -71,6 +71,30 @@ def reader(avro: Avro) -> Read:
     return _compile(avro, "", {})
 
 
+#: Where each field of a record ends.
+Bounds = Callable[[bytes], list[int]]
+
+
+def bounds_reader(record: Avro) -> Bounds:
+    """A record's schema as a function that says of a datum, known to be one, where its fields end."""
+    assert isinstance(record, dict)
+    named: dict[str, Read] = {}
+    own = full_name(record).rpartition(".")[0]
+    fields = [(field["name"], _compile(field["type"], own, named)) for field in record["fields"]]
+    named[full_name(record)] = _record(fields)
+
+    def bounds(data: bytes) -> list[int]:
+        datum = Datum(data)
+        datum.enter()
+        ends: list[int] = []
+        for _, read_field in fields:
+            read_field(datum)
+            ends.append(datum.position)
+        return ends
+
+    return bounds
+
+
 def _compile(node: Any, namespace: str, named: dict[str, Read]) -> Read:
     if isinstance(node, str):
         return PRIMITIVES.get(node) or _later(named, node)
