@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -21,7 +21,7 @@ from kafka_s3.export.run import run
 from kafka_s3.export.task import RangeResult, RangeTask
 from kafka_s3.memory import MemoryBroker, MemoryRegistry
 from tests.engine.members import HEADERS, KEYS, PLAIN, TOLERANT, WRITE, settings_with
-from tests.export.bad_records import AVRO, BADS, ROW_1, TEN, World, given_record, in_a_row, world_of
+from tests.export.bad_records import AVRO, BADS, BY_FIELD, ROW_1, TEN, World, given_record, in_a_row, world_of
 from tests.support import request
 
 
@@ -216,6 +216,19 @@ def test_the_log_names_them() -> None:
     assert told[1] == []
     assert told[0][0] == f"bad record: topic orders partition 0 offset 0: {NOT_JSON}"
     assert told[0][20:] == ["bad record: and 2 more in this range: see its dead letters"]
+
+
+@pytest.mark.parametrize("tolerance", [TOLERANT, {}])
+def test_a_reason_has_an_end(tolerance: Mapping[str, str]) -> None:
+    """What quotes a record of a megabyte is cut, in dead letters, messages and the log's entries."""
+    world = World(settings_with(PLAIN, TEN, BY_FIELD, tolerance, {"errors.log.enable": "true"}))
+    world.produce(given_record(b'{"%b":1}' % (b"x" * 1_000_000)))
+    ended = world.run()
+    said = [*world.told, *ended.problems(), *(each.error for each in world.found())]
+    assert any("field n is missing; there are xxxx" in each for each in said)
+    assert max(map(len, said)) < 2200
+    log = [len(body) for key, body in world.store.contents().items() if "/log/" in key]
+    assert max(log) < 10_000
 
 
 def test_a_registry_that_is_down_makes_no_record_bad() -> None:
