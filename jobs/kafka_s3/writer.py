@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, overload
+from typing import Any, Final, Protocol, overload
 
 from kafka_s3.converters.columns import Columns
 from kafka_s3.families import ClosedBy, Family, OpenUpload, WrittenObject
@@ -26,6 +26,9 @@ from kafka_s3.rows import Excluded, Rows, Stage, Tombstone, Unwritable
 from kafka_s3.settings.content import NullValues
 from kafka_s3.settings.model import Settings
 from kafka_s3.sorting import FamilyKey, Sorting
+
+#: Of why a record is refused: some quote what they refuse, and the reason goes into logs, entries and messages.
+REASON_CHARS_MAX: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +155,10 @@ class RangeWriter:
         if self._settings.format.null_values is NullValues.WRITE and values.excluded:
             nulls = frozenset(index for index, why in values.excluded.items() if isinstance(why, Tombstone))
         excluded: dict[int, Excluded] = {
-            index: Unwritable(reason, Stage.TASK_PUT) for index, reason in paths.bad.items() if index not in nulls
+            # A reason may be the very thing that stood in the path's place, which nobody further on has to know.
+            index: Unwritable(str(reason), Stage.TASK_PUT)
+            for index, reason in paths.bad.items()
+            if index not in nulls
         }
         for column in reversed(others):
             excluded.update(column.excluded)
@@ -182,7 +188,7 @@ class RangeWriter:
                         self._tell(reported, batch, index)
                     continue
                 why = Unwritable("the value is null and behavior.on.null.values is fail", Stage.TASK_PUT)
-            rejected = Rejected(batch.tp, batch.offset_at(index), why.reason, why.stage)
+            rejected = Rejected(batch.tp, batch.offset_at(index), _cut(why.reason), why.stage)
             if not self._settings.tolerate_bad_records:
                 self._stopped_at = rejected
                 return index
@@ -294,6 +300,10 @@ class RangeWriter:
         self._objects.append(self._open[key].close(closed_by))
         del self._open[key]  # only now: a close that failed is still to be aborted
         self._sorting.closed(key)
+
+
+def _cut(reason: str) -> str:
+    return reason if len(reason) <= REASON_CHARS_MAX else f"{reason[: REASON_CHARS_MAX - 1]}…"
 
 
 def _note(family: Family, chunk: _Chunk, start: int, stop: int) -> None:
