@@ -105,6 +105,17 @@ def test_readmes_own_classes_are_what_the_engine_asks_for(tmp_path: Path, monkey
     assert encoder.encode(Lines([b"abc"]), 0, 1)[0] == b"\0\0\0\x03abc"
 
 
+def test_readmes_connector_loads() -> None:
+    """The configuration that README shows is right as it stands, and nothing in it goes unread."""
+    from kafka_s3.settings import from_mapping
+
+    found = re.search(r"```properties\n(.*?)```", README, re.S)
+    assert found is not None
+    given = dict(line.split("=", 1) for line in found[1].splitlines())
+    loaded = from_mapping(given, offline=True)
+    assert [row for row in loaded.report if row.name in given and row.meaning.startswith("needless")] == []
+
+
 def guarantees() -> list[tuple[str, str]]:
     """Every test file and test that the section names."""
     return re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", section("Guarantees"))

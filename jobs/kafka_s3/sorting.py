@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kafka_s3.families import Member
 from kafka_s3.formats.objects import ObjectFormat, format_for
@@ -144,13 +145,17 @@ class Sorting:
         return key
 
 
+#: What the sink calls the only column of a Parquet file of keys that are no records, and of headers.
+_COLUMNS: Final = {Member.KEYS: "key", Member.HEADERS: "headers"}
+
+
 def _kinds(settings: Settings) -> tuple[FamilyKind, FamilyKind | None]:
     """The families of this configuration: of records with a value, and of tombstones where these are written."""
     values = format_for(settings.format.file)
     members, extensions, formats = [Member.VALUES], [values.extension], [values]
     for member, file in ((Member.KEYS, settings.format.keys), (Member.HEADERS, settings.format.headers)):
         if file is not None:
-            made = format_for(file, wrap=member.value)
+            made = format_for(file, wrap=_COLUMNS[member])
             members.append(member)
             extensions.append(f".{member.value}{made.extension}")
             formats.append(made)

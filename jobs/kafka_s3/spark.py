@@ -17,7 +17,7 @@ from pyspark import SparkContext
 from kafka_s3.commit_log import Interval
 from kafka_s3.errors import EXIT_CONFIGURATION, ExporterError, SparkFailed
 from kafka_s3.export.run import run
-from kafka_s3.export.schemas import Known
+from kafka_s3.export.schemas import NOTHING_KNOWN, Known
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
 from kafka_s3.fingerprint import fingerprint
 from kafka_s3.handover import Handover
@@ -38,12 +38,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             request = replace(_request(arguments), spark_application=context.applicationId)
             exporter = make_exporter(settings)
             report = run(exporter, request, SparkExecute(context, settings), tell=_say)
-            report_letters(exporter, _say)
+        for problem in report.problems():
+            print(problem, file=sys.stderr, flush=True)
+        report_letters(exporter, _say)
     except ExporterError as error:
         print(error, file=sys.stderr, flush=True)
         return error.exit_status
-    for problem in report.problems():
-        print(problem, file=sys.stderr, flush=True)
     return report.exit_status
 
 
@@ -55,11 +55,14 @@ class SparkExecute:
         self._settings = settings
 
     def __call__(self, tasks: Sequence[RangeTask]) -> list[RangeResult]:
-        known = ask_registries(self._settings, tasks)
-        groups = [(group, known) for group in balance(tasks, self._settings.limits.tasks_max)]
+        groups = balance(tasks, self._settings.limits.tasks_max)
         settings, driver = self._settings, fingerprint()
-        # The closure holds the settings, secrets included; the groups, which Spark writes to a file, hold none.
-        results = self._context.parallelize(groups, len(groups)).map(lambda group: work(settings, driver, *group))
+        known = ask_registries(settings, tasks)
+        # The closure holds the settings, secrets included; groups and schemas, which Spark writes to files, hold none.
+        schemas = self._context.broadcast(known) if known != NOTHING_KNOWN else None
+        results = self._context.parallelize(groups, len(groups)).map(
+            lambda group: work(settings, driver, group, schemas.value if schemas is not None else NOTHING_KNOWN)
+        )
         try:
             return [result for group in results.collect() for result in group]
         except Py4JError as error:
@@ -80,7 +83,9 @@ def _spark_failed(said: str) -> SparkFailed:
     return SparkFailed(f"Spark gave up: {reason}.", next="The plan stays open: the next try finishes it.")
 
 
-def work(settings: Settings, driver: str, tasks: Sequence[RangeTask], known: Known) -> list[RangeResult]:
+def work(
+    settings: Settings, driver: str, tasks: Sequence[RangeTask], known: Known = NOTHING_KNOWN
+) -> list[RangeResult]:
     """One Spark task: the ranges of one group, one after the other."""
     worker = fingerprint()
     if worker != driver:

@@ -20,7 +20,7 @@ from kafka_s3.ports import RegisteredSchema
 from kafka_s3.rows import Missing, Stage, Tombstone, Unwritable
 from kafka_s3.schemas.arrow import ColumnsError, arrow_type, from_values
 from kafka_s3.schemas.datums import codec
-from kafka_s3.schemas.model import Schema, schema_of
+from kafka_s3.schemas.model import Branch, Schema, schema_of
 from kafka_s3.settings.content import SubjectNames
 from tests.schemas.strategies import avro_schemas, values_of
 
@@ -34,7 +34,7 @@ def record(_name: str = "n.R", /, **fields: Any) -> Schema:
 
 ORDER = record("shop.Order", id="long", name="string", note=["null", "string"])
 POINT = record("shop.Point", x="double")
-VALUES = [{"id": row, "name": f"größe {row}", "note": None if row % 2 else "x" * row} for row in range(20)]
+VALUES = [{"id": row, "name": f"größe {row}", "note": None if row % 2 else "x" * row} for row in range(40)]
 
 
 def _fields(schema: Schema) -> list[Any]:
@@ -116,22 +116,45 @@ def test_what_is_no_value_is_refused_for_a_reason(value: bytes, reason: str, key
 def test_tombstones_are_no_values() -> None:
     """No value is a tombstone; a batch of nothing else has no schema."""
     rows = convert([None, *encoded(ORDER, VALUES), None], ORDER)
-    assert rows.excluded == {0: Tombstone(), 21: Tombstone()}
-    assert rows.part(1, 21).values(ORDER) == VALUES
+    assert rows.excluded == {0: Tombstone(), 41: Tombstone()}
+    assert rows.part(1, 41).values(ORDER) == VALUES
     assert convert([None, None], ORDER).schemas is None
     assert convert([], ORDER).excluded == {}
 
 
+OPTIONAL = schema_of(["null", ORDER.avro])
+NULLABLE = [
+    (OPTIONAL, b"\0", VALUES[0]),
+    (schema_of([ORDER.avro, "null"]), b"\2", VALUES[0]),
+    (schema_of([{"type": "null", "doc": "x"}, "long", "string"]), b"\0", Branch("string", "a")),
+    (schema_of(["null", "int"]), b"\x80\0", 7),  # the number of the branch in more bytes than it needs
+]
+
+
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize(("schema", "null", "value"), NULLABLE)
+def test_a_value_that_is_just_null_is_a_tombstone(schema: Schema, null: bytes, value: Any, columns: bool) -> None:
+    """Connect's AvroConverter makes the same null of it as of no value, in a batch large or small."""
+    for around in ([value], [value] * 20):
+        batch = [*encoded(schema, around), head(1) + null, *encoded(schema, around)]
+        rows = convert(batch, schema, columns=columns)
+        assert rows.excluded == {len(around): Tombstone()}
+        kept = rows.pick([row for row in range(len(batch)) if row != len(around)])
+        assert kept.values(schema) == around * 2
+        assert kept.arrow(schema).equals(from_values(around * 2, schema))
+    assert convert([head(1)] * 9, schema_of("null"), columns=columns).excluded == dict.fromkeys(range(9), Tombstone())
+
+
 def test_rows_of_several_schemas() -> None:
     """Each row has its own schema until rows of one are picked; columns are of whatever each row has."""
-    points = [{"x": float(number)} for number in range(20)]
+    points = [{"x": float(number)} for number in range(40)]
     batch = [each for pair in zip(encoded(ORDER, VALUES), encoded(POINT, points, 2), strict=True) for each in pair]
     rows = convert([*batch, b"?"], ORDER, POINT)
-    assert rows.schemas == [ORDER, POINT] * 20 + [None]
-    assert set(rows.excluded) == {40}
-    kept = rows.part(0, 40)
+    assert rows.schemas == [ORDER, POINT] * 40 + [None]
+    assert set(rows.excluded) == {80}
+    kept = rows.part(0, 80)
     assert list(kept.sizes()) == [len(value) - 5 for value in batch]
-    orders, others = kept.pick(range(0, 40, 2)), kept.pick(range(1, 40, 2))
+    orders, others = kept.pick(range(0, 80, 2)), kept.pick(range(1, 80, 2))
     assert (orders.schemas, others.schemas) == (ORDER, POINT)
     assert orders.values(ORDER) == VALUES
     assert others.arrow(POINT).to_pylist() == points
@@ -153,7 +176,17 @@ def test_two_ids_of_the_same_schema_are_one() -> None:
     assert place == 12
     assert isinstance(refused, Unwritable)
     assert "the schema of the id 2" in refused.reason
-    assert broken.part(13, 21).values(ORDER) == codec(ORDER).decode([value[5:] for value in batch[12:]])
+    assert broken.part(13, 41).values(ORDER) == codec(ORDER).decode([value[5:] for value in batch[12:]])
+
+
+def test_keys_need_not_be_records() -> None:
+    """A text, a number, an optional number: rows like any other."""
+    for avro, values in (("string", ["a", "ü"] * 20), ("long", [1, 2**40] * 20), (["null", "int"], [3, 7] * 20)):
+        schema = schema_of(avro)
+        rows = convert(encoded(schema, values), schema)
+        assert rows.values(schema) == values
+        assert rows.arrow(schema).to_pylist() == values
+        assert all(isinstance(value, Missing) for value in rows.column(("x",)))
 
 
 @pytest.mark.parametrize(
@@ -234,16 +267,16 @@ SMALL = record(a={"type": "int", "connect.type": "int8"}, d={"type": "bytes", "l
 
 def test_what_columns_cannot_hold_is_refused_where_columns_are_needed() -> None:
     """Where rows go into Parquet, a number beyond its column, and a schema that has none, make a bad record."""
-    values = [{"a": number, "d": b"\x07"} for number in range(120, 135)] + [{"a": 0, "d": b"\x7f\xff"}]
+    values = [{"a": number, "d": b"\x07"} for number in range(90, 135)] + [{"a": 0, "d": b"\x7f\xff"}]
     batch = encoded(SMALL, values)
     assert convert(batch, SMALL).excluded == {}
     rows = convert(batch, SMALL, columns=True)
-    assert sorted(rows.excluded) == [*range(8, 16)]
-    refused = rows.excluded[8]
+    assert sorted(rows.excluded) == [*range(38, 46)]
+    refused = rows.excluded[38]
     assert isinstance(refused, Unwritable)
     assert refused.stage is Stage.TASK_PUT
     assert "128" in refused.reason
-    assert rows.part(0, 8).arrow(SMALL).equals(from_values(values[:8], SMALL))
+    assert rows.part(0, 38).arrow(SMALL).equals(from_values(values[:38], SMALL))
     chain = record("C", c=["null", "C"])
     assert set(convert(encoded(chain, [{"c": None}] * 9), chain, columns=True).excluded) == set(range(9))
 
@@ -261,6 +294,8 @@ def test_rows_are_those_of_their_values(data: st.DataObject) -> None:
         value = data.draw(values_of(schemas[which])) if which >= 0 else None
         values.append(value)
         batch.append(encoded(schemas[which], [value], which + 1)[0] if which >= 0 else None if which == -1 else b"\0")
+    turns = data.draw(st.sampled_from([1, 10]))  # few rows are read one by one, many at once
+    chosen, values, batch = chosen * turns, values * turns, batch * turns
     rows = convert(batch, *schemas)
     expected = ValueRows(values, [schemas[which] if which >= 0 else None for which in chosen], rows.excluded)
     assert set(rows.excluded) == {row for row, which in enumerate(chosen) if which < 0}
@@ -292,7 +327,7 @@ def _same_forms(rows: AvroRows, expected: ValueRows, schema: Schema, cut: int) -
 
 
 @calm
-@given(st.lists(st.binary(max_size=30) | st.binary(max_size=20).map(lambda more: head(1) + more), max_size=30))
+@given(st.lists(st.binary(max_size=30) | st.binary(max_size=20).map(lambda more: head(1) + more), max_size=60))
 def test_any_bytes_are_rows_or_refused(batch: list[bytes]) -> None:
     """Whatever bytes come: each is refused, or a value that is written back to what was read."""
     rows = convert(batch, ORDER)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from random import Random
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_s3.converters.anything import ANYTHING, anything
 from kafka_s3.converters.connect_avro import avro_schema
 from kafka_s3.converters.connect_fast import decoder
 from kafka_s3.converters.connect_schema import NESTING_MAX, Refused, read_schema
@@ -19,7 +19,9 @@ from kafka_s3.converters.connect_values import parse, reader
 from kafka_s3.converters.envelope import SCHEMAS_MAX, EnvelopeJson
 from kafka_s3.formats.json_text import writer_for
 from kafka_s3.rows import Tombstone, Unwritable
+from kafka_s3.schemas.datums import codec
 from kafka_s3.schemas.model import Schema
+from kafka_s3.schemas.parse import parse_avro
 from kafka_s3.settings.content import Converter, ConverterSettings, DecimalFormat
 from tests.engine.envelopes import DATA, Case, compact, envelope, random_case
 
@@ -51,7 +53,7 @@ def avro(schema: Any) -> Any:
     return avro_schema(read_schema(schema)).avro
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(randoms)
 def test_an_envelope_becomes_the_json_that_went_into_it(random: Random) -> None:
     """Random schema, random value: its text, read and written again, is what JsonConverter would have written."""
@@ -63,20 +65,19 @@ def test_an_envelope_becomes_the_json_that_went_into_it(random: Random) -> None:
     assert write(rows.values(rows.schemas))[0].decode() == case.written
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(randoms)
 def test_the_avro_schema_is_one_and_the_value_is_of_it(random: Random) -> None:
     """fastavro takes every schema that comes out, writes the value by it, and reads the same value back."""
-    case = random_case(random)
-    rows = converter()([case.envelope])
+    rows = converter()([random_case(random).envelope])
     assert isinstance(rows.schemas, Schema)
+    assert fastavro.parse_schema(rows.schemas.avro, _write_hint=False)
     parsed = fastavro.parse_schema(_without_logical_types(rows.schemas.avro))
     value = rows.values(rows.schemas)[0]
     data = io.BytesIO()
     fastavro.schemaless_writer(data, parsed, value, strict=True)
     data.seek(0)
     assert fastavro.schemaless_reader(data, parsed, None) == value
-    assert _is_complete(rows.schemas.text)
 
 
 def _without_logical_types(avro: Any) -> Any:
@@ -88,18 +89,29 @@ def _without_logical_types(avro: Any) -> Any:
     return {name: _without_logical_types(each) for name, each in avro.items() if name != "logicalType"}
 
 
-def _is_complete(text: str) -> bool:
-    """fastavro's own parse of the text as it is, defaults and logical types included."""
-    return fastavro.parse_schema(json.loads(text), _write_hint=False) is not None
+@settings(max_examples=200, deadline=None)
+@given(randoms)
+def test_the_rows_have_every_form(random: Random) -> None:
+    """Avro's binary form and Arrow's columns are made of them by what makes those of every other value."""
+    rows = converter()([random_case(random).envelope] * 3)
+    assert isinstance(rows.schemas, Schema)
+    value = rows.values(rows.schemas)[1]
+    assert parse_avro(rows.schemas.text) == Schema(rows.schemas.text)
+    assert codec(rows.schemas).decode(rows.datums(rows.schemas))[1] == value
+    assert len(rows.sizes()) == 3
+    if '"fields":[]' not in rows.schemas.text:  # Parquet has no groups without columns
+        assert len(rows.arrow(rows.schemas)) == 3
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(randoms, st.booleans())
 def test_the_fast_way_and_the_slow_way_agree(random: Random, fill: bool) -> None:
-    """What the fast decoder takes, of whatever damaged payload, the reader takes as the same value."""
+    """The fast decoder takes what is fine; what it takes, of whatever damaged payload, is what the reader takes."""
     case = random_case(random, plain_names=True)
     schema = read_schema(parse(compact(case.schema).encode()))
     fast, slow = decoder(schema, fill), reader(schema, fill)
+    if fast is not None and fill and case.payload != "null":
+        assert repr(fast(case.payload.encode())) == repr(slow(parse(case.payload.encode())))
     for payload in [case.payload, *(_damaged(random, case.payload) for _ in range(10))]:
         try:
             made = None if fast is None else fast(payload.encode())
@@ -119,7 +131,7 @@ def _damaged(random: Random, text: str) -> str:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(randoms, min_size=1, max_size=5), randoms)
 def test_neighbours_do_not_change_a_record(cases: list[Random], random: Random) -> None:
     """An envelope means the same alone and in a batch with others, damaged ones and other spellings among them."""
@@ -307,6 +319,28 @@ def test_a_value_without_a_schema_is_json() -> None:
     ]
 
 
+def test_a_value_without_a_schema_is_nested_to_a_limit() -> None:
+    """200 levels are taken and written, 201 refused, whichever brackets they are."""
+    for begin, end in ("[]", ('{"a":', "}")):
+        deep = begin * 199 + "[1]" + end * 199
+        rows = converter()(
+            [envelope(None, deep), envelope(None, begin + deep + end), envelope(None, begin * 790 + end * 790)]
+        )
+        assert writer_for(None, DecimalFormat.BASE64)(rows.values(None)[:1]) == [deep.encode()]
+        assert rows.excluded.keys() == {1, 2}
+
+
+def test_a_value_without_a_schema_gets_one_where_it_needs_it() -> None:
+    """For Avro and Parquet it is Anything; its null is a tombstone all the same, and depth has a limit."""
+    convert = EnvelopeJson(ConverterSettings(Converter.JSON, schemas_enable=True), schema_needed=True)
+    rows = convert([envelope(None, text) for text in ('{"a":[1]}', "null", "[" * 101 + "]" * 101)])
+    assert rows.schemas == ANYTHING
+    assert rows.values(ANYTHING)[0] == anything({"a": [1]})
+    assert rows.excluded[1] == Tombstone()
+    assert "nested too deeply (more than 100 levels)" in rows.excluded[2].reason  # type: ignore[union-attr]
+    assert codec(ANYTHING).decode(rows.part(0, 1).datums(ANYTHING)) == [anything({"a": [1]})]
+
+
 # Schemas as AvroData writes them.
 
 
@@ -441,3 +475,9 @@ def test_a_schema_that_cannot_be_read_is_a_reason() -> None:
     for json_value in (None, 1, [], {}, {"type": 5}, {"type": "struct", "fields": [1]}, {"type": "map", "keys": None}):
         with pytest.raises(Refused):
             read_schema(json_value)
+
+
+def test_a_size_does_not_depend_on_the_value_before() -> None:
+    """The first value of a batch is read another way than those like it, and has the same size."""
+    alike = [envelope(struct(field("n", "int32")), '{"n":1}')] * 3
+    assert len(set(converter()(alike).sizes())) == 1

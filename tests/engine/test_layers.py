@@ -47,7 +47,7 @@ ALLOWED: dict[str, set[str]] = {
     "fingerprint": {""},
     "ranges": set(),
     "records": {"ranges"},
-    "settings": {"custom", "errors", "joda", "naming"},
+    "settings": {"custom", "errors", "joda", "naming", "schemas"},
     "letters": {"errors", "naming", "ranges", "records"},
     "ports": {"letters", "ranges", "records"},
     "retries": {"errors", "settings"},

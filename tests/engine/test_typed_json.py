@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_s3.converters import typed
-from kafka_s3.converters.typed import NESTING_MAX, TypedJson
+from kafka_s3.converters.typed import NESTING_MAX, TypedJson, typed_json
 from kafka_s3.converters.typed_values import TRIES_MAX
+from kafka_s3.errors import ConfigurationError
 from kafka_s3.rows import Missing, Tombstone, Unwritable
 from kafka_s3.schemas.arrow import ColumnsError, arrow_type, from_values
 from kafka_s3.schemas.datums import codec
 from kafka_s3.schemas.model import Avro, Branch, Schema, schema_of
 from kafka_s3.schemas.nodes import Node, graph
 from kafka_s3.schemas.parse import SchemaError
+from kafka_s3.settings.content import Converter, ConverterSettings
 from tests.schemas.evolution import is_valid, same
 from tests.schemas.strategies import avro_schemas, values_of
 
@@ -193,7 +198,9 @@ def test_what_is_no_such_json_is_refused(value: bytes, said: str) -> None:
 
 def test_null_is_a_tombstone() -> None:
     """No value and a value that is just null are the same null to Connect, whether the schema takes one or not."""
-    for schema in (of("int"), schema_of(["null", "int"]), schema_of("null")):
+    optional = schema_of([of("float").avro, "null"])
+    for schema in (of("int"), schema_of(["null", "int"]), schema_of("null"), optional):
+        assert read(schema, "null").excluded == {0: Tombstone()}
         assert read(schema, None, " null ", b"\xef\xbb\xbfnull").excluded == dict.fromkeys(range(3), Tombstone())
 
 
@@ -230,9 +237,23 @@ def test_a_default_that_is_none_is_found_at_once() -> None:
     """A schema with a default of another type is refused before any record comes, wherever it hides."""
     with pytest.raises(SchemaError, match='x: the default "a" is no value of its type'):
         TypedJson(of("int", default="a"))
+    with pytest.raises(SchemaError, match="x: the default"):
+        TypedJson(of(DECIMAL, default="\u007f\u00ff\u00ff"))
+    with pytest.raises(SchemaError, match="x: the default 128"):
+        TypedJson(of({"type": "int", "connect.type": "int8"}, default=128))
     broken = {**LIST, "fields": [*LIST["fields"], {"name": "w", "type": "int", "default": "a"}]}
     with pytest.raises(SchemaError, match="w: the default"):
         TypedJson(of(broken))
+
+
+def test_the_schema_of_a_configuration() -> None:
+    """It may be spelled in any way, and has a version, so that each `schema.compatibility` takes it."""
+    settings = ConverterSettings(Converter.JSON, schema_text='{"type": {"type": "int"}}')
+    assert typed_json(settings).schema == schema_of({"type": "int"}, version=1)
+    assert typed_json(settings)([b"7"]).values(schema_of("long")) == [7]
+    for text in ("{", '"n.Unknown"', of("int", default="a").text):
+        with pytest.raises(ConfigurationError, match="export.value.schema.file: "):
+            typed_json(ConverterSettings(Converter.JSON, schema_text=text))
 
 
 def test_hopeless_unions_end() -> None:
@@ -250,6 +271,26 @@ def test_hopeless_unions_end() -> None:
     deep = '{"u":' * 50 + "1" + "}" * 50
     reason = read(of(first), f'{{"x": {deep}}}').excluded[0].reason
     assert f"more than {TRIES_MAX} branches of unions were tried" in reason
+
+
+def test_the_deepest_value_is_read() -> None:
+    """A list as long as nesting may be deep goes through every form, and through a projection."""
+    tree: dict[str, Any] = {
+        "type": "record",
+        "name": "n.T",
+        "fields": [
+            {"name": "v", "type": "int"},
+            {"name": "u", "type": ["null", "string", {"type": "array", "items": "n.T"}], "default": None},
+        ],
+    }
+    wide = {**tree, "fields": [{"name": "v", "type": "double"}, tree["fields"][1]]}
+    text = '{"v":1,"u":[' * (NESTING_MAX // 2) + "]}" * (NESTING_MAX // 2)
+    rows = read(schema_of(tree), text)
+    assert rows.excluded == {}
+    (datum,) = rows.datums(schema_of(wide))
+    assert codec(schema_of(wide)).check([datum]) == {}
+    assert codec(schema_of(wide)).decode([datum]) == rows.values(schema_of(wide))
+    assert 0 in read(schema_of(tree), f'{{"v":1,"u":[{text}]}}').excluded
 
 
 def test_columns_of_fields() -> None:
@@ -278,6 +319,22 @@ def test_columns_of_fields() -> None:
     assert below is None
     assert rows.column(("m", "k", "z"))[0] == "field m.k.z: m.k is int, which has no fields"
     assert rows.column(("b",))[0] == "field b is missing; there are a (record n.I), m (map), u (union)"
+
+
+@pytest.mark.parametrize("texts", [["null"], ["null", '{"y": 1}', "null"]])
+def test_below_a_null_record_there_are_no_nulls(texts: list[str]) -> None:
+    """Parquet's writer takes none in a field that may not be null, also where nobody sees it."""
+    inner = {**INNER, "fields": [*INNER["fields"], {"name": "z", "type": {"type": "array", "items": "string"}}]}
+    schema = of(["null", inner])
+    texts = [text.replace("}", ', "z": ["a"]}') for text in texts]
+    rows = read(schema, *(f'{{"x": {text}}}' for text in texts))
+    assert not rows.excluded
+    array = rows.arrow(schema)
+    assert array.equals(from_values(rows.values(schema), schema))
+    assert array.field(0).field(0).null_count == array.field(0).field(1).null_count == 0
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_struct_array(array), file)
+    assert pq.read_table(file).to_pylist() == rows.values(schema)
 
 
 def test_rows_take_parts_and_other_schemas() -> None:

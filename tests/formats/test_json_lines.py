@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_s3.converters.structs import ValueRows
-from kafka_s3.formats.json_lines import JsonArray, StructLinesFormat
+from kafka_s3.formats.json_lines import JsonArray, JsonLinesFormat
 from kafka_s3.formats.json_text import writer_for
 from kafka_s3.rows import Lines
 from kafka_s3.schemas.model import schema_of
 from kafka_s3.settings.content import DecimalFormat, Gzip, NoCompression
 
 SCHEMA = schema_of({"type": "record", "name": "r", "fields": [{"name": "a", "type": ["null", "double"]}]})
-FORMATS = [StructLinesFormat, JsonArray]
+FORMATS = [JsonLinesFormat, JsonArray]
 batches = st.lists(st.lists(st.none() | st.floats(allow_nan=False), max_size=6), max_size=4)
 
 
@@ -45,7 +45,7 @@ def written(format: Any, rows: list[Any], cuts: list[list[int]]) -> tuple[bytes,
 @given(batches, st.data(), st.sampled_from(FORMATS), st.sampled_from([structs, lines]))
 def test_cuts_do_not_show(numbers: list[list[float | None]], data: st.DataObject, kind: Any, make: Any) -> None:
     """The object is the same bytes however the writer cut its calls, and reads back as the records."""
-    if kind is StructLinesFormat and make is lines:
+    if kind is JsonLinesFormat and make is lines:
         return  # lines have a format of their own
     rows = [make(each) for each in numbers]
     cuts = [sorted({0, len(each), *data.draw(st.lists(st.integers(0, len(each)), max_size=3))}) for each in numbers]
@@ -85,7 +85,7 @@ def test_an_array_is_one_json_value() -> None:
 
 def test_lines_end_with_a_line_feed() -> None:
     """Every one of them, and what is counted is what is written."""
-    made = StructLinesFormat(".json", NoCompression(), DecimalFormat.BASE64)
+    made = JsonLinesFormat(".json", NoCompression(), DecimalFormat.BASE64)
     out, counted = written(made, [structs([1e10, None])], [[0, 1, 2]])
     assert out == b'{"a":1.0E10}\n{"a":null}\n'
     assert counted == len(out)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafka_s3.schemas.datums import codec
 from kafka_s3.schemas.encode import long_bytes
 from kafka_s3.schemas.model import Branch, Schema, schema_of
-from kafka_s3.schemas.walk import NESTING_MAX, VALUES_MAX, NotADatum, read, reader
+from kafka_s3.schemas.walk import FEW, NESTING_MAX, VALUES_MAX, NotADatum, read, reader
 from tests.schemas.strategies import avro_schemas, values_of
 
 calm = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
@@ -66,6 +66,7 @@ def test_batches_are_their_rows(data: st.DataObject) -> None:
     schema = data.draw(any_schema())
     values = data.draw(st.lists(values_of(schema), min_size=8, max_size=20))
     made = codec(schema)
+    values *= 5  # so many that they are read at once
     datums = made.encode(values)
     assert made.check(datums) == {}
     assert repr(made.decode(datums)) == repr(values)
@@ -100,6 +101,8 @@ def test_the_fast_way_takes_exactly_what_the_slow_way_takes(data: st.DataObject)
         else:
             assert repr(codec(schema).decode([datum])) == repr([value])
     assert codec(schema).check(batch) == expected
+    many = {index + len(batch) * turn: reason for index, reason in expected.items() for turn in range(5)}
+    assert codec(schema).check(batch * 5) == many
 
 
 BOMBS = {
@@ -142,7 +145,7 @@ def test_bombs_are_refused_before_they_cost_anything(bomb: str) -> None:
     assert set(made.check([datum])) == {0}
     tracemalloc.start()
     try:
-        assert set(made.check([datum] * 9)) == set(range(9))
+        assert set(made.check([datum] * FEW)) == set(range(FEW))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -196,14 +199,14 @@ def test_a_reason_names_what_is_wrong(avro: Any, datum: bytes, reason: str) -> N
     """What is wrong, where, and with which value; the same in a batch."""
     made = codec(schema_of(avro))
     assert made.check([datum]) == {0: reason}
-    assert made.check([datum] * 9) == dict.fromkeys(range(9), reason)
+    assert made.check([datum] * FEW) == dict.fromkeys(range(FEW), reason)
 
 
 def test_blocks_with_sizes_are_taken() -> None:
     """Avro's blocking encoder writes a block's size behind a negative number of items."""
     made = codec(schema_of({"type": "array", "items": "int"}))
     datum = b"\x03\x04\x02\x04\x02\x06\0"
-    assert made.check([datum] * 10) == {}
+    assert made.check([datum] * FEW) == {}
     assert made.decode([datum]) == [[1, 2, 3]]
 
 

@@ -221,7 +221,7 @@ def test_which_values_which_format_holds(
         (
             {**PLAIN, "export.value.schema": '{"type": "record"}'},
             "export.value.schema",
-            '"name" and a list of "fields"',
+            "a type 'record' has no name",
         ),
         ({**PLAIN, "export.value.schema": "[" * 5000 + "]" * 5000}, "export.value.schema", "nested too deeply"),
     ],

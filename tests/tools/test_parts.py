@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from tools.parts.cache import REPOSITORY, cached
 from tools.parts.errors import PartError
 from tools.parts.java import find_java, write_wrapper
-from tools.parts.kafka import KafkaBroker
+from tools.parts.kafka import KafkaBroker, cluster_id
 from tools.parts.process import Part, ReservedPort, accepts_connections, child_environment
 from tools.parts.s3 import MotoServer, S3Server, VersityGateway
 
@@ -52,6 +52,12 @@ def test_broker_says_why_it_does_not_start() -> None:
     """A setting that Kafka refuses ends in an error that quotes Kafka, not in a timeout."""
     with pytest.raises(PartError, match=r"num\.io\.threads"):
         KafkaBroker({"num.io.threads": "many"})
+
+
+def test_no_cluster_id_looks_like_an_option() -> None:
+    """Whatever the bytes, the id has 22 characters of base64 and no dash at its beginning."""
+    assert cluster_id(b"\xf8" * 16) == "_Pj4-Pj4-Pj4-Pj4-Pj4-A"
+    assert cluster_id(bytes(16)) == "A" * 22
 
 
 def test_two_moto_servers_at_once(bucket_name: str) -> None:

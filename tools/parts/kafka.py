@@ -156,7 +156,7 @@ class KafkaBroker(Part):
 
     def _format(self) -> None:
         """Prepare the data folder, which KRaft asks for before the first start."""
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        cluster = cluster_id(uuid.uuid4().bytes)
         command = self._command("warn", "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._properties))
         run = subprocess.run(command, capture_output=True, text=True, env=child_environment(), timeout=START_TIMEOUT_S)
         if run.returncode != 0:
@@ -184,6 +184,12 @@ class KafkaBroker(Part):
             future.result(REQUEST_TIMEOUT_S)  # type: ignore[attr-defined]
         except (KafkaException, TimeoutError) as error:
             raise PartError(f"kafka at {self.bootstrap_servers} could not {what}: {error}") from error
+
+
+def cluster_id(random: bytes) -> str:
+    """16 bytes as Kafka writes a cluster's id. None begins with a dash: the tool would take it for an option."""
+    text = base64.urlsafe_b64encode(random).decode().rstrip("=")
+    return text.replace("-", "_", 1) if text.startswith("-") else text
 
 
 def kafka_jars() -> Path:

@@ -49,8 +49,8 @@ def command(
 def _run_here(settings: Settings, request: RunRequest) -> int:
     exporter = make_exporter(settings)
     report = run(exporter, request, in_threads(settings), click.echo)
-    report_letters(exporter, click.echo)
     _summarise(report)
+    report_letters(exporter, click.echo)
     return report.exit_status
 
 

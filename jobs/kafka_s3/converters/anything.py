@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kafka_s3.converters.connect_schema import Refused
 from kafka_s3.converters.connect_values import parse
+from kafka_s3.converters.json_depth import NESTING_MAX as JSON_NESTING_MAX
 from kafka_s3.converters.json_depth import is_too_deep
 from kafka_s3.converters.schemaless import plain_json
 from kafka_s3.converters.structs import ValueRows
@@ -64,6 +65,19 @@ def _key(key: str) -> dict[str, Any]:
     return anything(key)
 
 
+def anything_or_none(json: Any) -> dict[str, Any] | None:
+    """What `connect_values.parse` made as a plain value of `ANYTHING`; `None` for null, `Refused` if it cannot be."""
+    plain = plain_json(json)
+    if _depth(plain) > NESTING_MAX:
+        raise Refused(f"not JSON that Avro can hold: nested too deeply (more than {NESTING_MAX} levels)")
+    return None if plain is None else anything(plain)
+
+
+def _depth(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max(map(_depth, inner), default=0)
+
+
 def json_to_anything(values: Sequence[bytes | None]) -> ValueRows:
     """JsonConverter with schemas.enable=false, for formats of values with a schema."""
     made: list[Any] = []
@@ -78,10 +92,10 @@ def json_to_anything(values: Sequence[bytes | None]) -> ValueRows:
 
 def _one(value: bytes) -> dict[str, Any] | Excluded:
     text = value.removeprefix(b"\xef\xbb\xbf")
-    if is_too_deep(text, NESTING_MAX):
-        return Unwritable(f"not JSON that Avro can hold: nested too deeply (more than {NESTING_MAX} levels)")
+    if is_too_deep(text):
+        return Unwritable(f"not JSON: nested too deeply (more than {JSON_NESTING_MAX} levels)")
     try:
-        plain = plain_json(parse(text))
+        made = anything_or_none(parse(text))
     except Refused as refused:
         return Unwritable(str(refused))
-    return Tombstone() if plain is None else anything(plain)
+    return Tombstone() if made is None else made

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka_s3.rows import Excluded, Missing, Stage, Unwritable
-from kafka_s3.schemas.model import Schema
+from kafka_s3.rows import Excluded, Missing, Stage, Tombstone, Unwritable
+from kafka_s3.schemas.model import Avro, Schema
+from kafka_s3.schemas.walk import FEW
 
 if TYPE_CHECKING:  # they load pyarrow
     from kafka_s3.schemas.columns import Scan
@@ -16,8 +17,6 @@ if TYPE_CHECKING:  # they load pyarrow
 #: A zero byte and a schema's id in four, in front of a registry's datums.
 HEAD: Final = 5
 _SHOWN: Final = 16
-#: A batch of fewer rows is read row by row.
-_FEW: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Group:
             self._make_scan()
 
     def _make_scan(self) -> None:
-        if self._codec.columns is not None and len(self.values) >= _FEW:
+        if self._codec.columns is not None and len(self.values) >= FEW:
             self._scan = self._codec.columns.scan(self.values, self._head)
 
     def _look(self) -> None:
@@ -83,10 +82,23 @@ class Group:
                 text = f"not a value of the schema of the id {id}: {reason} ({shown(value)})"
                 self._refused[place] = Unwritable(text, stage)
             self._slow = [place for place in doubtful if place not in reasons]
+        self._refused.update(dict.fromkeys(self._nulls(), Tombstone()))
         if columns:
             self._refused.update(self._misfits())
-            self._slow = [place for place in self._slow if place not in self._refused]
+        self._slow = [place for place in self._slow if place not in self._refused]
         return self._refused
+
+    def _nulls(self) -> Sequence[int]:
+        """The values that are just null: to Connect these are tombstones, whatever schema they have."""
+        avro = self.schema.avro
+        branches = avro if isinstance(avro, list) else [avro]
+        nulls = {number for number, each in enumerate(branches) if _is_null(each)}
+        if not nulls:
+            return []
+        valid = [place for place in range(len(self.values)) if place not in self._refused]
+        if avro is not branches:
+            return valid
+        return [place for place in valid if _branch(self.values[place][self._head :]) in nulls]
 
     def _misfits(self) -> dict[int, Excluded]:
         from kafka_s3.schemas.arrow import ColumnsError, arrow_type, can_misfit, misfits
@@ -212,6 +224,24 @@ def taken(all_: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
     if isinstance(places, range) and places.step == 1:
         return all_ if len(places) == len(all_) else all_[places.start : places.stop]
     return [all_[place] for place in places]
+
+
+def _is_null(avro: Avro) -> bool:
+    return avro == "null" or (isinstance(avro, dict) and avro["type"] == "null")
+
+
+def _branch(datum: bytes) -> int:
+    """Which branch of the union at its top a valid datum has.
+
+    >>> _branch(b"\x02"), _branch(b"\x82\x01")
+    (1, 65)
+    """
+    number = 0
+    for place, byte in enumerate(datum):
+        number |= (byte & 0x7F) << (7 * place)
+        if byte < 0x80:
+            break
+    return number >> 1
 
 
 def shown(value: bytes | None) -> str:

@@ -55,12 +55,11 @@ def _with_schema(
         case Converter.JSON if settings.schemas_enable:
             from kafka_s3.converters.envelope import EnvelopeJson
 
-            made = EnvelopeJson(settings)
+            made = EnvelopeJson(settings, schema_needed=file.format in (Format.AVRO, Format.PARQUET))
         case Converter.JSON if settings.schema_text is not None:
-            from kafka_s3.converters.typed import TypedJson
-            from kafka_s3.schemas.parse import parse_avro
+            from kafka_s3.converters.typed import typed_json
 
-            made = TypedJson(parse_avro(settings.schema_text))
+            made = typed_json(settings)
         case Converter.JSON:
             from kafka_s3.converters.anything import json_to_anything
 

@@ -13,7 +13,7 @@ from kafka_s3.ports import Registries
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Excluded, Lines, Rows, Schemas, Stage, Tombstone, Unwritable, by_schema
 from kafka_s3.schemas.model import Schema
-from kafka_s3.settings.content import Converter, ConverterSettings, FileSettings, Format
+from kafka_s3.settings.content import Converter, ConverterSettings, FileSettings, Format, Own
 from kafka_s3.settings.model import Settings
 
 _NO_KEY = Unwritable("the key is null, and store.kafka.keys=true wants one", Stage.TASK_PUT)
@@ -25,7 +25,7 @@ class Columns:
     def __init__(self, settings: Settings, registries: Registries) -> None:
         self._settings = settings.format
         self._registries = registries
-        self._converters: dict[tuple[str, bool], Convert] = {}  # by topic, and whether it is for keys
+        self._converters: dict[tuple[str, bool, Format | Own], Convert] = {}  # by topic, whether it is for keys, format
         self._headers = None
         if settings.format.headers is not None:
             self._headers = HeaderColumn(settings.format.header, settings.format.headers)
@@ -67,7 +67,7 @@ class Columns:
         return self._converter(batch, self._settings.key, file, key=True)(batch.keys())
 
     def _converter(self, batch: RecordBatch, settings: ConverterSettings, file: FileSettings, *, key: bool) -> Convert:
-        known = (batch.tp.topic, key)
+        known = (batch.tp.topic, key, file.format)
         if known not in self._converters:
             registry = self._registries.keys if key else self._registries.values
             self._converters[known] = converter_for(settings, file, registry, batch.tp.topic, key=key)
@@ -88,14 +88,24 @@ def suited(rows: Any, converter: Converter, file: FileSettings, count: int) -> A
     for indexes, part in by_schema(rows, count):
         if part.schemas is None:
             name = file.format.value.rpartition(".")[2]
-            excluded.update(dict.fromkeys(indexes, Unwritable(f"it has no schema, and {name} needs one")))
+            why = Unwritable(f"it has no schema, and {name} needs one", Stage.TASK_PUT)
+            excluded.update(dict.fromkeys(indexes, why))
         elif file.format is Format.PARQUET and converter is not Converter.AVRO:  # which looks itself
-            from kafka_s3.schemas.arrow import can_misfit, misfits
-
-            if can_misfit(part.schemas):
-                found = misfits(part.values(part.schemas), part.schemas)
-                excluded.update((indexes[place], Unwritable(why)) for place, why in found.items())
+            found = _no_columns(part)
+            excluded.update((indexes[place], Unwritable(why, Stage.TASK_PUT)) for place, why in found.items())
     return excluding(rows, excluded) if len(excluded) > len(rows.excluded) else rows
+
+
+def _no_columns(rows: Any) -> dict[int, str]:
+    """The rows that Parquet's columns cannot hold, and why: all of them where it is their schema."""
+    from kafka_s3.schemas.arrow import ColumnsError, can_misfit, misfits
+
+    try:
+        if can_misfit(rows.schemas):
+            return misfits(rows.values(rows.schemas), rows.schemas)
+    except ColumnsError as error:
+        return dict.fromkeys(range(len(rows.sizes())), str(error))
+    return {}
 
 
 def excluding(rows: Any, excluded: dict[int, Excluded]) -> Any:

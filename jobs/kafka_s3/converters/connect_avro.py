@@ -28,6 +28,7 @@ from kafka_s3.converters.connect_schema import (
 )
 from kafka_s3.converters.connect_values import default_of
 from kafka_s3.schemas.model import Schema, schema_of
+from kafka_s3.schemas.parse import SchemaError, parse_avro
 
 NAMESPACE: Final = "io.confluent.connect.avro"
 DEFAULT_NAME: Final = f"{NAMESPACE}.ConnectDefault"
@@ -48,8 +49,15 @@ _LOGICAL: Final = {DATE: "date", TIME: "time-millis", TIMESTAMP: "timestamp-mill
 
 
 def avro_schema(schema: ConnectSchema) -> Schema:
-    """The Avro schema of the values that `connect_values.reader` makes under this schema."""
-    return schema_of(_Writer().union(schema, ""), version=schema.version)
+    """The Avro schema of the values that `connect_values.reader` makes under this schema.
+
+    It has the limits of every Avro schema (`schemas.parse`), whatever it came as: `Refused` beyond them.
+    """
+    made = schema_of(_Writer().union(schema, ""), version=schema.version)
+    try:
+        return parse_avro(made.text, version=schema.version)
+    except SchemaError as error:
+        raise Refused(str(error)) from None
 
 
 class _Writer:
@@ -102,11 +110,13 @@ class _Writer:
         wanted: str,
         internal: dict[str, Any],
     ) -> Any:
-        same = (wanted, *(text for field in fields for text in (field.name, _digest(field.schema))))
+        same = (*internal, wanted, *(text for field in fields for text in (field.name, _digest(field.schema))))
         if (known := self._defined.get(same)) and ("." in known or not namespace):
             return known
         full = self._defined[same] = self._named(wanted, namespace)
-        made: dict[str, Any] = {"type": "record", **_name(full), **internal}
+        made: dict[str, Any] = {"type": "record", **_name(full)}
+        if full != f"{NAMESPACE}.{MAP_ENTRY}":
+            made.update(internal)
         if doc := schema.parameters.get(f"{NAMESPACE}.record.doc"):
             made["doc"] = doc
         space = full.rpartition(".")[0]

@@ -5,7 +5,7 @@ only its payload parsed, under the types of that schema. Every other value is pa
 taken is refused there, with a reason.
 
 A record whose schema is null has a value without one (its schema among `schemas` is `None`): the JSON itself as Python
-values. `formats.json_text.writer_for(None, ...)` writes those, and `converters.anything` makes Avro of them.
+values, which `formats.json_text.writer_for(None, ...)` writes; or, where the format needs a schema, `Anything`.
 
 Memory: CELLS_MAX values for a record (about 100 bytes each), whatever its schema makes of a few bytes; the text of at
 most SCHEMAS_MAX schemas, SCHEMAS_BYTES_MAX bytes together, and what was made of them, about fifty times as much.
@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from kafka_s3.converters.anything import ANYTHING, anything_or_none
 from kafka_s3.converters.connect_avro import avro_schema
 from kafka_s3.converters.connect_fast import Decode, decoder
 from kafka_s3.converters.connect_schema import Refused, read_schema
@@ -35,8 +36,8 @@ CELLS_MAX: Final = 10_000_000
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _BRACE: Final = ord("}")
 _NO_ENVELOPE: Final = (
-    "no envelope: with schemas.enable=true a value is an object of exactly 'schema' and 'payload'; JSON without its "
-    "schema needs value.converter.schemas.enable=false"
+    "no envelope: with schemas.enable=true it is an object of exactly 'schema' and 'payload'; JSON without its schema "
+    "needs schemas.enable=false of its converter"
 )
 _UNUSABLE = (msgspec.DecodeError, RecursionError, KeyError, Refused, UnicodeDecodeError)
 
@@ -49,7 +50,7 @@ class _Parts(msgspec.Struct, forbid_unknown_fields=True):
 class _Known:
     """What was made of one schema's text."""
 
-    def __init__(self, text: bytes, fill: bool) -> None:
+    def __init__(self, text: bytes, fill: bool, schema_needed: bool) -> None:
         self.size = len(text)
         self.schema: Schema | None = None
         self.refusal: str | None = None
@@ -59,7 +60,9 @@ class _Known:
         self.read: Read = plain_json
         try:
             json = parse(text)
-            if json is not None:
+            if json is None and schema_needed:
+                self.read, self.schema = anything_or_none, ANYTHING
+            elif json is not None:
                 connect = read_schema(json)
                 self.read = reader(connect, fill)
                 self.schema = avro_schema(connect)
@@ -95,10 +98,14 @@ class _Taken(NamedTuple):
 
 
 class EnvelopeJson:
-    """JsonConverter with schemas.enable=true."""
+    """JsonConverter with schemas.enable=true.
 
-    def __init__(self, settings: ConverterSettings) -> None:
+    `schema_needed`: a value whose envelope has no schema becomes AvroData's `Anything`, for formats that need one.
+    """
+
+    def __init__(self, settings: ConverterSettings, *, schema_needed: bool = False) -> None:
         self._fill = settings.replace_null_with_default
+        self._schema_needed = schema_needed
         self._parts = msgspec.json.Decoder(_Parts).decode
         self._known: dict[bytes, _Known] = {}
         self._bytes = 0
@@ -122,7 +129,7 @@ class EnvelopeJson:
                     plain.append(decode(_checked(value[begin:-1])))
                     assert last is not None
                     schemas.append(last.schema)
-                    sizes.append(len(value) - begin)
+                    sizes.append(len(value) - begin - 1)
                     continue
                 except _UNUSABLE:
                     pass  # the other way says why, or knows better
@@ -169,7 +176,7 @@ class EnvelopeJson:
     def _of(self, text: bytes) -> _Known:
         known = self._known.get(text)
         if known is None:
-            known = _Known(text, self._fill)
+            known = _Known(text, self._fill, self._schema_needed)
             if len(text) > SCHEMAS_BYTES_MAX:
                 return known
             while self._known and (len(self._known) >= SCHEMAS_MAX or self._bytes + len(text) > SCHEMAS_BYTES_MAX):

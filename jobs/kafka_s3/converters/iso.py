@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from functools import lru_cache
 from typing import Final
 
 #: Logical types: how many of their unit a second has.
@@ -16,12 +17,15 @@ UNITS: Final = {
         for unit, size in (("millis", 1_000), ("micros", 1_000_000), ("nanos", 1_000_000_000))
     },
 }
+_TENS: Final[list[int]] = [10**digits for digits in range(19)]
 _EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
 _DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
-_TIME: Final = re.compile(r"(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,18}))?)?", re.ASCII)
-_ZONE: Final = re.compile(r"Z|([+-])(\d\d):?(\d\d)", re.ASCII)
+_CLOCK: Final = r"(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,18}))?)?"
+_TIME: Final = re.compile(_CLOCK, re.ASCII)
+_MOMENT: Final = re.compile(rf"(.{{10}})[Tt ]{_CLOCK}(?:([Zz])|([+-])(\d\d):?(\d\d))?", re.ASCII)
 
 
+@lru_cache(maxsize=1024)
 def days(text: str) -> int:
     """
     >>> days("1970-01-02")
@@ -45,14 +49,21 @@ def time_of_day(text: str, unit: int) -> int:
     found = _TIME.fullmatch(text)
     if found is None:
         raise ValueError("is not a time like 09:26:53.589")
-    hours, minutes, seconds = (int(each or 0) for each in found.groups()[:3])
-    if hours > 23 or minutes > 59 or seconds > 59:
+    hours, minutes, seconds, digits = found.groups()
+    return _since_midnight(hours, minutes, seconds, digits, unit)
+
+
+def _since_midnight(hours: str, minutes: str, seconds: str | None, digits: str | None, unit: int) -> int:
+    hour, minute, second = int(hours), int(minutes), int(seconds or 0)
+    if hour > 23 or minute > 59 or second > 59:
         raise ValueError("is no time of a day")
-    digits = found[4] or ""
-    fraction, rest = divmod(int(digits or 0) * unit, int("1" + "0" * len(digits)))
+    made = (hour * 3600 + minute * 60 + second) * unit
+    if digits is None:
+        return made
+    fraction, rest = divmod(int(digits) * unit, _TENS[len(digits)])
     if rest:
         raise ValueError(f"has a finer fraction than its type: 1/{unit} s")
-    return (hours * 3600 + minutes * 60 + seconds) * unit + fraction
+    return made + fraction
 
 
 def moment(text: str, unit: int, *, local: bool) -> int:
@@ -61,20 +72,29 @@ def moment(text: str, unit: int, *, local: bool) -> int:
     >>> moment("1970-01-01T01:00:00.001+01:00", 1000, local=False)
     1
     """
-    day, between, rest = text[:10], text[10:11], text[11:]
-    if between not in ("T", "t", " ") or not between:
+    if not local and len(text) in (20, 24) and text[10] == "T" and text[-1] == "Z" and text[4:17:3] == "--T::":
+        # What nearly everyone writes, by a third of the time.
+        try:
+            at = datetime.datetime.fromisoformat(text)
+        except ValueError:
+            pass
+        else:
+            seconds_of_day = at.hour * 3600 + at.minute * 60 + at.second
+            thousandths = at.microsecond // 1000
+            return ((at.toordinal() - _EPOCH_DAY) * 86_400 + seconds_of_day) * unit + thousandths * (unit // 1000)
+    found = _MOMENT.fullmatch(text)
+    if found is None:
         raise ValueError("is not a moment like 2026-03-14T09:26:53.589Z")
-    zone = _ZONE.search(rest)
-    if zone is not None and zone.end() != len(rest):
-        raise ValueError("is not a moment like 2026-03-14T09:26:53.589Z")
-    if local and zone is not None:
+    day, hours, minutes, seconds, digits, utc, sign, offset_hours, offset_minutes = found.groups()
+    zoned = utc is not None or sign is not None
+    if zoned and local:
         raise ValueError("has a time zone, which a local timestamp has not")
-    if not local and zone is None:
+    if not zoned and not local:
         raise ValueError("has no time zone: end it with Z, or with an offset like +01:00")
-    clock = rest if zone is None else rest[: zone.start()]
-    offset = 0
-    if zone is not None and zone[1]:
-        if int(zone[2]) > 18 or int(zone[3]) > 59:
-            raise ValueError("has an offset of more than 18 hours")
-        offset = (int(zone[2]) * 60 + int(zone[3])) * (60 if zone[1] == "+" else -60)
-    return (days(day) * 86_400 - offset) * unit + time_of_day(clock, unit)
+    made = days(day) * 86_400 * unit + _since_midnight(hours, minutes, seconds, digits, unit)
+    if sign is None:
+        return made
+    if int(offset_hours) > 18 or int(offset_minutes) > 59:
+        raise ValueError("has an offset of more than 18 hours")
+    offset = (int(offset_hours) * 60 + int(offset_minutes)) * 60 * unit
+    return made - offset if sign == "+" else made + offset

@@ -6,8 +6,9 @@ that is no record (text, a number, a list) becomes the field `value` of one.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from kafka_s3.converters.text import java_string
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Excluded, Lines, Rows, Schemas, Stage, Tombstone, Unwritable, by_schema, some
 from kafka_s3.schemas.model import Schema, schema_of
+from kafka_s3.schemas.nodes import graph
 from kafka_s3.settings.content import Converter, EnvelopeField, FileSettings, Format, FormatSettings
 
 #: The field that a value gets which is no record.
@@ -37,7 +39,20 @@ _TYPES: Final[Mapping[EnvelopeField, Any]] = {
     EnvelopeField.KEY: ["null", "string"],
     EnvelopeField.HEADERS: {"type": "array", "items": _HEADER},
 }
+#: Schemas whose fields are remembered; beyond that they are added again, with the same outcome.
+_KNOWN_MAX: Final = 1000
 KeyRows = Callable[[RecordBatch, FileSettings], Rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Outer(Schema):
+    """A schema with the fields behind it, and the one around which it is."""
+
+    inner: Schema | None = field(default=None, compare=False)
+
+
+#: Stands in the place of an `_Outer`: the schema has a field of such a name itself.
+_CLASH: Final = Schema("")
 
 
 class KafkaFields:
@@ -54,51 +69,49 @@ class KafkaFields:
         self._extra = schema_of({"type": "record", "name": "Fields", "namespace": _NAMESPACE, "fields": fields})
         self._fields = fields
         self._outer: dict[Schema, Schema] = {}
-        self._clashes: set[Schema | None] = set()
-        self._inner: dict[Schema, Schema] = {}
 
     def __call__(self, batch: RecordBatch, rows: Any) -> Rows:
         excluded: dict[int, Excluded] = dict(rows.excluded)
         columns = [self._column(field, batch, excluded) for field in self._settings.envelope.fields]
         if isinstance(rows, Lines):
             return self._in_lines(rows, columns, excluded)
-        schemas = rows.schemas
-        if schemas is None or isinstance(schemas, Schema):
-            outer: Schemas = self._around(schemas)
-            clash = list(range(len(batch))) if schemas in self._clashes else []
-        else:
-            outer = [None if index in excluded else self._around(each) for index, each in enumerate(schemas)]
-            clash = [index for index, each in enumerate(schemas) if each in self._clashes and index not in excluded]
-        if None in (schemas, *(schemas if isinstance(schemas, Sequence) else ())):
-            clash += self._clashing_values(rows, len(batch))
+        schemas, count = rows.schemas, len(batch)
+        is_single = schemas is None or isinstance(schemas, Schema)
+        made = {each: None if each is None else self._around(each) for each in ({schemas} if is_single else {*schemas})}
+        clash: list[int] = []
+        if _CLASH in made.values():
+            clash += [index for index in range(count) if made[schemas if is_single else schemas[index]] is _CLASH]
+        if None in made:
+            clash += self._clashing_values(rows, count)
         for index in clash:
             excluded.setdefault(index, self._clash())
-        return WithFields(rows, outer, excluded, columns, self._names, self._extra, self._inner)
+        outer: Schemas = made[schemas] if is_single else [made[each] for each in schemas]
+        return WithFields(rows, outer, excluded, columns, self._names, self._extra)
 
     def _clash(self) -> Unwritable:
         names = ", ".join(self._names)
         reason = f"it has a field itself that export.envelope adds ({names}): set another export.envelope.prefix"
         return Unwritable(reason, Stage.TASK_PUT)
 
-    def _around(self, schema: Schema | None) -> Schema | None:
-        """The schema with the fields behind it; where it has one of that name it is among the clashes."""
-        if schema is None:
-            return None
-        if schema not in self._outer:
-            avro = schema.avro
-            if isinstance(avro, dict) and avro["type"] == "record":
-                if {each["name"] for each in avro["fields"]} & set(self._names):
-                    self._clashes.add(schema)
-                    self._outer[schema] = schema
-                    return schema
-                made = {**avro, "fields": [*avro["fields"], *self._fields]}
-            else:
-                fields = [{"name": VALUE, "type": avro}, *self._fields]
-                made = {"type": "record", "name": "Record", "namespace": _NAMESPACE, "fields": fields}
-            outer = schema_of(made, id=schema.id, version=schema.version)
-            self._outer[schema] = outer
-            self._inner[outer] = schema
-        return self._outer[schema]
+    def _around(self, schema: Schema) -> Schema:
+        """The schema with the fields behind it, if it has none of that name."""
+        found = self._outer.get(schema)
+        if found is None:
+            if len(self._outer) >= _KNOWN_MAX:
+                self._outer.clear()
+            found = self._outer[schema] = self._make(schema)
+        return found
+
+    def _make(self, schema: Schema) -> Schema:
+        avro = _record_in(schema)
+        if avro is None:
+            fields = [{"name": VALUE, "type": schema.avro}, *self._fields]
+            made = {"type": "record", "name": "Record", "namespace": _NAMESPACE, "fields": fields}
+        elif {each["name"] for each in avro["fields"]} & set(self._names):
+            return _CLASH
+        else:
+            made = {**avro, "fields": [*avro["fields"], *self._fields]}
+        return _Outer(schema_of(made).text, schema.id, schema.version, schema)
 
     def _clashing_values(self, rows: Any, count: int) -> list[int]:
         """The rows without a schema that have one of the fields themselves."""
@@ -146,7 +159,8 @@ class KafkaFields:
             if index in excluded:
                 lines.append(b"")
                 continue
-            if any(name in line for name in names) and self._has_one(line):
+            # An escape may spell one of them in another way.
+            if (b"\\u" in line or any(name in line for name in names)) and self._has_one(line):
                 excluded[index] = self._clash()
                 lines.append(b"")
                 continue
@@ -163,9 +177,15 @@ class KafkaFields:
     def _has_one(self, line: bytes) -> bool:
         try:
             value = msgspec.json.decode(line)
-        except msgspec.DecodeError:  # JSON that only the standard library takes: not worth a second look
-            return True
+        except msgspec.DecodeError:  # JSON that only the standard library takes, as the converter found
+            value = json.loads(line)
         return isinstance(value, dict) and not value.keys().isdisjoint(self._names)
+
+
+def _inner(target: Schema) -> Schema:
+    assert isinstance(target, _Outer), "no schema that has the fields"
+    assert target.inner is not None
+    return target.inner
 
 
 def _json_lines(rows: Any) -> Sequence[bytes]:
@@ -180,7 +200,7 @@ def _json_lines(rows: Any) -> Sequence[bytes]:
 
 @dataclass(frozen=True)
 class WithFields:
-    """A `rows.Structs` over others, with the fields behind theirs. `inner`: the schema around which each one is."""
+    """A `rows.Structs` over others, with the fields behind theirs. Each target is an `_Outer`."""
 
     rows: Any
     schemas: Schemas
@@ -188,7 +208,6 @@ class WithFields:
     columns: Sequence[Sequence[Any]]
     names: Sequence[str]
     extra: Schema
-    inner: Mapping[Schema, Schema]
 
     def part(self, start: int, stop: int) -> WithFields:
         return self._some(self.rows.part(start, stop), range(start, stop))
@@ -201,12 +220,14 @@ class WithFields:
 
     def datums(self, target: Schema) -> Sequence[bytes]:
         """A record's binary form is that of its fields, one behind the other."""
-        inner = self.rows.datums(self.inner[target])
+        inner: Sequence[bytes] = self.rows.datums(_inner(target))
+        if isinstance(_inner(target).avro, list) and _record_in(_inner(target)) is not None:
+            inner = [datum[1:] for datum in inner]  # which branch it is, of two
         return [datum + more for datum, more in zip(inner, self._encoded, strict=True)]
 
     def values(self, target: Schema | None) -> Sequence[Any]:
-        inner = self.rows.values(None if target is None else self.inner[target])
-        wraps = target is not None and not _is_record(self.inner[target])
+        inner = self.rows.values(None if target is None else _inner(target))
+        wraps = target is not None and _record_in(_inner(target)) is None
         return [
             {**({VALUE: value} if wraps or not isinstance(value, dict) else value), **more}
             for value, more in zip(inner, self._values, strict=True)
@@ -217,9 +238,9 @@ class WithFields:
 
         from kafka_s3.schemas.arrow import arrow_type, from_values
 
-        inner = self.rows.arrow(self.inner[target])
+        inner = self.rows.arrow(_inner(target))
         mine = from_values(self._values, self.extra)
-        own = inner.flatten() if _is_record(self.inner[target]) else [inner]
+        own = inner.flatten() if _record_in(_inner(target)) is not None else [inner]
         return pa.StructArray.from_arrays([*own, *mine.flatten()], fields=list(arrow_type(target)))
 
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
@@ -229,7 +250,7 @@ class WithFields:
 
     def _some(self, rows: Any, indexes: Sequence[int]) -> WithFields:
         columns = [[column[index] for index in indexes] for column in self.columns]
-        return WithFields(rows, some(self.schemas, indexes), {}, columns, self.names, self.extra, self.inner)
+        return WithFields(rows, some(self.schemas, indexes), {}, columns, self.names, self.extra)
 
     @cached_property
     def _values(self) -> list[dict[str, Any]]:
@@ -242,5 +263,7 @@ class WithFields:
         return codec(self.extra).encode(self._values)
 
 
-def _is_record(schema: Schema) -> bool:
-    return isinstance(schema.avro, dict) and schema.avro["type"] == "record"
+def _record_in(schema: Schema) -> Mapping[str, Any] | None:
+    """The record that a value is; a union with null is one too, since a value that is null is a tombstone."""
+    node = graph(schema).required
+    return node.properties if node.kind == "record" else None

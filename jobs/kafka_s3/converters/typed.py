@@ -16,13 +16,29 @@ from kafka_s3.converters.json_depth import is_too_deep
 from kafka_s3.converters.structs import ValueRows
 from kafka_s3.converters.typed_forms import Form, Forms
 from kafka_s3.converters.typed_values import NotTyped, Reader, parse
+from kafka_s3.errors import ConfigurationError, Problem
 from kafka_s3.rows import Excluded, Tombstone, Unwritable
 from kafka_s3.schemas.defaults import check_defaults
 from kafka_s3.schemas.model import Schema
 from kafka_s3.schemas.nodes import Node, graph
+from kafka_s3.schemas.parse import SchemaError, parse_avro
+from kafka_s3.settings.content import ConverterSettings
 
 #: Brackets of a value within each other; as deep as Avro values may be.
 NESTING_MAX = 100
+
+
+def typed_json(settings: ConverterSettings) -> TypedJson:
+    """The converter of a configuration with a schema; `ConfigurationError` if it is none.
+
+    A file has no versions, so its schema is version 1: every `schema.compatibility` takes it.
+    """
+    assert settings.schema_text is not None
+    try:
+        return TypedJson(parse_avro(settings.schema_text, version=1))
+    except SchemaError as error:
+        problem = Problem("export.value.schema.file", None, str(error))
+        raise ConfigurationError("The schema that values are read by cannot be used:", problems=[problem]) from None
 
 
 class TypedJson:
@@ -83,6 +99,8 @@ class TypedJson:
             plain = self._reader.read(parsed)
         except NotTyped as error:
             return Unwritable(str(error))
+        except RecursionError:  # a caller has left less of the stack than NESTING_MAX takes
+            return Unwritable("nested too deeply")
         return plain if self._form.of_plain is None else self._form.of_plain(plain)
 
 

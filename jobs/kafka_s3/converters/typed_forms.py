@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from kafka_s3.converters.typed_values import Reader, bounds, parse, settler
+from kafka_s3.converters.typed_values import Reader, parse, settler
 from kafka_s3.schemas.defaults import plain_default
 from kafka_s3.schemas.model import Avro, schema_of
 from kafka_s3.schemas.nodes import NO_DEFAULT, Field, Node
@@ -45,7 +45,7 @@ class Form:
         """Settles decoded values where they stand."""
         if self.settle is None:
             return
-        if self.fields is None:
+        if self.fields is None or self.node.kind == "union":
             found[:] = map(self.settle, found)
             return
         for attribute, form in self.fields.values():
@@ -68,16 +68,17 @@ class Form:
         if self.direct:
             return pa.array(found, kind)
         if self.fields:
-            nulls = None in found
+            there = [each for each in found if each is not None] if None in found else found
             children = []
             for index, (attribute, form) in enumerate(self.fields.values()):
-                if nulls:
-                    column = [None if each is None else getattr(each, attribute) for each in found]
-                else:
-                    column = [getattr(each, attribute) for each in found]
+                column = [getattr(each, attribute) for each in there]
                 children.append(form.array(column, kind.field(index).type))
-            mask = pa.array([each is None for each in found]) if nulls else None
-            return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
+            array = pa.StructArray.from_arrays(children, fields=list(kind))
+            if len(there) == len(found):
+                return array
+            from kafka_s3.schemas.vectors import among_nulls
+
+            return among_nulls(array, [each is not None for each in found])
         from kafka_s3.schemas.arrow import from_values
 
         return from_values(self.plain_all(found), schema_of(_complete(self.node, set())))
@@ -202,7 +203,7 @@ def _simple(node: Node, path: str) -> Form:
             return Form(node, bytes, direct=True)
         case "fixed":
             return Form(node, Annotated[bytes, msgspec.Meta(min_length=node.size, max_length=node.size)], direct=True)
-    low, high = bounds(node) if logical is None else _RANGES.get(logical, (-(1 << 63), 1 << 63))
+    low, high = node.bounds if logical is None else _RANGES.get(logical, (-(1 << 63), 1 << 63))
     whole = Annotated[int, msgspec.Meta(ge=low, le=high - 1)]
     small = "connect.type" in node.properties
     if logical is None:

@@ -181,17 +181,10 @@ def settler(node: Node, path: str) -> Callable[[Any], Any] | None:
     return None
 
 
-def bounds(node: Node) -> tuple[int, int]:
-    """The lowest number of an integer type, and the one above the highest."""
-    small = {"int8": 7, "int16": 15}.get(str(node.properties.get("connect.type"))) if node.kind == "int" else None
-    bits = small or (31 if node.kind == "int" else 63)
-    return -(1 << bits), 1 << bits
-
-
 def _whole(parsed: Any, *, node: Node, path: str) -> int:
     if type(parsed) is not int:
         raise TypeError
-    low, high = bounds(node)
+    low, high = node.bounds
     if not low <= parsed < high:
         raise NotTyped(f"{path or 'the value'} is out of range for {node.kind}: {_shown(parsed)}")
     return parsed

@@ -95,9 +95,7 @@ class FamilyUpload:
         self._names = ours
         for number, multipart in self._multiparts.items():
             multipart.put_part(bodies[number].last)
-        if self._put_all(bodies, tags) and all(
-            self._completes(number, bodies[number], tags) for number in sorted(self._multiparts, reverse=True)
-        ):
+        if all(self._finish(number, bodies[number], tags) for number in reversed(range(len(bodies)))):
             return self._keys()
         self.abort()
         raise StoreUnavailable(
@@ -115,8 +113,11 @@ class FamilyUpload:
             self._tag(self._keys()[number], tags)
         return True
 
-    def _completes(self, number: int, body: Body, tags: Mapping[str, str]) -> bool:
+    def _finish(self, number: int, body: Body, tags: Mapping[str, str]) -> bool:
+        """Make one member visible; False if its name is taken by other bytes."""
         key = self._keys()[number]
+        if number not in self._multiparts:
+            return self._put(key, body, tags)
         if self._multiparts[number].complete_if_absent() is Put.CREATED:
             del self._multiparts[number]  # there is nothing left to abort
         elif not self._holds(key, body):

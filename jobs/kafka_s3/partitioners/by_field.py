@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from kafka_s3.partitioners.fields import Fields, FromStruct, kind_of, logical_type
+from kafka_s3.partitioners.fields import Fields, FromStruct, kind_of, time_type
 from kafka_s3.partitioners.paths import Paths, Unpartitionable
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Missing, Rows
-from kafka_s3.schemas.model import Avro, Branch
+from kafka_s3.schemas.model import Branch
+from kafka_s3.schemas.nodes import Node
 
 _KNOWN_MAX: Final = 100_000
 
@@ -40,9 +41,9 @@ class FieldPaths:
         return Paths(paths, bad)
 
 
-def _as_it_is(name: str, avro: Avro | None) -> FromStruct | None:
+def _as_it_is(name: str, node: Node | None) -> FromStruct | None:
     """A date or a time is no number that a path could show (the sink fails on it too)."""
-    logical = logical_type(avro)
+    logical = time_type(node)
     if logical is None:
         return None
     return lambda value: (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -11,7 +10,9 @@ import msgspec
 
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Lines, Missing, Rows, by_schema
-from kafka_s3.schemas.model import Avro, Branch, Schema, type_at
+from kafka_s3.schemas.fields import node_at
+from kafka_s3.schemas.model import Branch, Schema
+from kafka_s3.schemas.nodes import Node
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _NAMES_MAX: Final = 8
@@ -63,7 +64,7 @@ class Fields:
     `adapt` says what to make of a field's values whose type is known, `None` for nothing.
     """
 
-    def __init__(self, names: Sequence[str], adapt: Callable[[str, Avro | None], FromStruct | None]) -> None:
+    def __init__(self, names: Sequence[str], adapt: Callable[[str, Node | None], FromStruct | None]) -> None:
         self._json = FieldReader(names)
         self._names = names
         self._paths = [tuple(name.split(".")) for name in names]
@@ -77,7 +78,7 @@ class Fields:
         for indexes, part in by_schema(rows, len(batch)):
             for column, name, path in zip(columns, self._names, self._paths, strict=True):
                 values = part.column(path)
-                adapt = self._adapt(name, type_at(part.schemas, path)) if isinstance(part.schemas, Schema) else None
+                adapt = self._adapt(name, node_at(part.schemas, path)) if isinstance(part.schemas, Schema) else None
                 if adapt is not None:
                     values = [value if isinstance(value, Missing) else adapt(value) for value in values]
                 for index, value in zip(indexes, values, strict=True):
@@ -85,13 +86,10 @@ class Fields:
         return columns
 
 
-_LOGICAL: Final = re.compile(r"date|(local-)?time(stamp)?-(millis|micros|nanos)")
-
-
-def logical_type(avro: Avro | None) -> str | None:
+def time_type(node: Node | None) -> str | None:
     """The logical type of a whole number that stands for a date or a time."""
-    logical = avro.get("logicalType") if isinstance(avro, dict) and avro["type"] in ("int", "long") else None
-    return logical if isinstance(logical, str) and _LOGICAL.fullmatch(logical) else None
+    logical = node.logical if node is not None and node.kind in ("int", "long") else None
+    return logical[0] if logical is not None else None
 
 
 def _never(value: bytes) -> Any:  # noqa: ARG001

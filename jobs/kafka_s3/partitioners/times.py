@@ -9,10 +9,11 @@ from typing import Any, Final, Protocol
 
 from kafka_s3.joda.timestamps import parse_timestamp
 from kafka_s3.joda.zones import Zone
-from kafka_s3.partitioners.fields import Fields, FromStruct, kind_of, logical_type
+from kafka_s3.partitioners.fields import Fields, FromStruct, kind_of, time_type
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Missing, Rows
-from kafka_s3.schemas.model import Avro, Branch
+from kafka_s3.schemas.model import Branch
+from kafka_s3.schemas.nodes import Node
 
 #: A `long` of milliseconds, within which Joda-Time's calendar works.
 TIME_MAX_MS: Final = 2**63 - 1
@@ -56,8 +57,8 @@ def record_times(batch: RecordBatch, rows: Rows) -> Times:  # noqa: ARG001
 _PER_MS: Final = {"millis": 1, "micros": 1000, "nanos": 1_000_000}
 
 
-def _in_milliseconds(name: str, avro: Avro | None) -> FromStruct | None:
-    logical = logical_type(avro)
+def _in_milliseconds(name: str, node: Node | None) -> FromStruct | None:
+    logical = time_type(node)
     if logical is None:
         return None
     kind, _, unit = logical.removeprefix("local-").partition("-")

@@ -31,10 +31,10 @@ import pyarrow as pa
 
 from kafka_s3.schemas.model import Avro, Schema, full_name
 
-#: Types in a schema, each counted wherever it is used: schemas of a few hundred bytes can unfold to billions.
+#: Types in a schema but for unions, counted wherever they are used: a few hundred bytes can unfold to billions.
 TYPES_MAX: Final = 10_000
-#: Types inside each other. Readers walk columns recursively, as we do.
-DEPTH_MAX: Final = 64
+#: Types inside each other. A list or a map takes two levels of Parquet, and readers stop at a hundred (pyarrow's do).
+DEPTH_MAX: Final = 48
 #: Bytes of a fixed whose column has that width: there a null takes as many, so that those beyond are binary.
 FIXED_MAX: Final = 256
 
@@ -141,7 +141,7 @@ class _Columns:
         self, avro: Avro, space: str, path: tuple[str, ...], inside: tuple[str, ...] = (), depth: int = 0
     ) -> _Column:
         """The column of a type in the namespace `space`, at `path`, within the named types `inside`."""
-        self._count += 1
+        self._count += not isinstance(avro, list)
         if self._count > TYPES_MAX:
             raise ColumnsError(f"the schema has more than {TYPES_MAX} fields, nested ones counted: {_OTHER_FORMATS}")
         if depth > DEPTH_MAX:
@@ -226,6 +226,8 @@ _OTHER_FORMATS: Final = "AvroFormat and JsonFormat can hold it"
 
 
 def _at(path: tuple[str, ...]) -> str:
+    if len(path) > 10:
+        path = (*path[:5], "…", *path[-4:])
     return f"the field {'.'.join(path)}" if path else "the value"
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka_s3.schemas.vectors import Buffer, Ints
+from kafka_s3.schemas.vectors import Buffer, Ints, spread
 
 #: Items of an array or a map that are read at once, one for each row; and of all arrays and maps of a schema together.
 ITEMS_MAX: Final = 64
@@ -313,13 +313,8 @@ def _places(count: int, mine: Ints) -> Ints:
 def _spread(buffer: Buffer, count: int, branch: tuple[Node, Ints, Any], kind: pa.DataType) -> pa.Array:
     """A column of the rows that have this branch, with nulls where the others are."""
     node, mine, column = branch
-    if not len(mine):
-        return pa.nulls(count, kind)
-    made = node.arrow(buffer, column, kind)
-    if len(mine) == count:
-        return made
-    places = _places(count, mine)
-    return made.take(pa.array(places, mask=places < 0))
+    made = node.arrow(buffer, column, kind) if len(mine) else pa.array([], kind)
+    return made if len(mine) == count else spread(made, _places(count, mine))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from typing import Any, Final
 
 from kafka_s3.schemas.model import Schema
 from kafka_s3.schemas.nodes import NO_DEFAULT, Field, Node, graph
-from kafka_s3.schemas.project import origin_of, small_rank
+from kafka_s3.schemas.parse import SchemaError
+from kafka_s3.schemas.project import origin_of
 
 
 class Mode(enum.Enum):
@@ -101,6 +102,14 @@ def lacks_version(schema: Schema, mode: Mode) -> Refused | None:
     )
 
 
+def name_of(schema: Schema) -> str | None:
+    """What Connect calls a schema; schemas of different names never go together."""
+    try:
+        return _name(graph(schema).required)
+    except SchemaError:
+        return None
+
+
 class _Comparison:
     """What can never be projected, as the sink looks for it."""
 
@@ -125,7 +134,7 @@ class _Comparison:
     def _plain(self, record: Node, current: Node, where: str) -> Changed | None:
         if record.kind != current.kind and not _promotable(record.kind, current.kind):
             return Changed(Reason.DIFFERENT_TYPE, where)
-        if small_rank(record) > small_rank(current):
+        if record.kind == current.kind == "int" and record.bounds[1] > current.bounds[1]:
             return Changed(Reason.DIFFERENT_TYPE, where)
         if _name(record) != _name(current):
             return Changed(Reason.DIFFERENT_NAME, where)

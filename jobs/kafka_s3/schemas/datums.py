@@ -9,17 +9,14 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 import fastavro
 
 from kafka_s3.schemas import columns
 from kafka_s3.schemas.encode import long_bytes, writer
 from kafka_s3.schemas.model import Branch, Schema, full_name
-from kafka_s3.schemas.walk import PRIMITIVES, NotADatum, branch_name, read, reader
-
-#: Fewer datums than this are read one by one: the fast way pays for a batch.
-_FEW: Final = 8
+from kafka_s3.schemas.walk import FEW, PRIMITIVES, NotADatum, branch_name, read, reader
 
 
 class Codec:
@@ -34,7 +31,7 @@ class Codec:
 
     def check(self, datums: Sequence[bytes]) -> dict[int, str]:
         """Which datums are not exactly one value of the schema, by index, and why."""
-        if self.columns is None or len(datums) < _FEW:
+        if self.columns is None or len(datums) < FEW:
             return self.reasons(datums, range(len(datums)))
         return self.reasons(datums, self.columns.scan(datums).doubtful())
 

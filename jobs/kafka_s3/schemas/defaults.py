@@ -12,7 +12,6 @@ from kafka_s3.schemas.nodes import NO_DEFAULT, Node
 from kafka_s3.schemas.parse import SchemaError
 
 _FLOAT: Final = struct.Struct("<f")
-_BITS: Final = {"int": 31, "long": 63}
 
 
 def plain_default(node: Node, default: Any, path: str) -> Any:
@@ -50,16 +49,16 @@ def _value(node: Node, default: Any) -> Any:
             return None
         case "boolean", bool():
             return default
-        case "int" | "long" as kind, int() if not isinstance(default, bool) and _fits(default, kind):
+        case "int" | "long", int() if not isinstance(default, bool) and _fits(default, node):
             return default
         case ("float" | "double") as kind, int() | float() | str() if not isinstance(default, bool):
             return _real(default, kind)
         case "string", str():
             return default
         case "bytes", str():
-            return default.encode("latin-1")
+            return _bytes(default, node)
         case "fixed", str() if len(default) == node.size:
-            return default.encode("latin-1")
+            return _bytes(default, node)
         case "enum", str() if default in node.symbols:
             return default
         case "array", list():
@@ -91,8 +90,16 @@ def _branch(union: Node, default: Any) -> Any:
     raise ValueError
 
 
-def _fits(number: int, kind: str) -> bool:
-    return -(1 << _BITS[kind]) <= number < 1 << _BITS[kind]
+def _fits(number: int, node: Node) -> bool:
+    low, high = node.bounds
+    return low <= number < high
+
+
+def _bytes(default: str, node: Node) -> bytes:
+    made = default.encode("latin-1")
+    if node.logical and abs(int.from_bytes(made, "big", signed=True)) >= 10 ** min(node.logical[1], len(made) * 3):
+        raise ValueError
+    return made
 
 
 def _real(default: float | str, kind: str) -> float:

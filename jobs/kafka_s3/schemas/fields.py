@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from kafka_s3.schemas.model import Branch, Schema
@@ -13,6 +13,17 @@ _NAMES_MAX: Final = 8
 
 class NoField(Exception):
     """There is no such field, and why."""
+
+
+def node_at(schema: Schema, path: Iterable[str]) -> Node | None:
+    """The type of a field, null taken out of it; `None` where the path leads to no field of a record."""
+    node = graph(schema).required
+    for name in path:
+        found = next((each.node for each in node.fields if each.name == name), None)
+        if found is None:
+            return None
+        node = found.required
+    return node
 
 
 def field_reader(schema: Schema, path: tuple[str, ...]) -> Callable[[Any], Any]:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_s3.schemas.compatibility import Keep, Mode, Refused, compare, lacks_version
+from kafka_s3.schemas.compatibility import Keep, Mode, Refused, compare, lacks_version, name_of
 from kafka_s3.schemas.model import Schema
 from kafka_s3.schemas.parse import SchemaError
 from kafka_s3.schemas.project import projector
 
 #: Groups of one path that are kept in mind. A schema of a group that is forgotten, the oldest first, makes a new one,
-#: which costs an object. Memory: so many schemas, each of which its converter bounds.
-GROUPS_MAX: Final = 64
+#: which costs an object. Memory: twice as many schemas at most, which are shared with their converter and other paths.
+GROUPS_MAX: Final = 1024
 #: Schemas whose group is remembered; beyond that they are compared again, with the same outcome.
-_KNOWN_MAX: Final = 1024
+_KNOWN_MAX: Final = 2 * GROUPS_MAX
 
 
 class Groups:
@@ -29,7 +29,7 @@ class Groups:
 
     def __init__(self, mode: Mode) -> None:
         self._mode = mode
-        self._targets: list[Schema] = []
+        self._targets: list[tuple[str | None, Schema]] = []  # with their names: others need not be compared
         self._known: dict[Schema | None, Schema | Refused | None] = {None: None}
 
     def target(self, schema: Schema | None) -> Schema | Refused | None:
@@ -50,15 +50,17 @@ class Groups:
         return found
 
     def _find(self, schema: Schema) -> Schema:
-        for target in self._targets:
+        name = name_of(schema)
+        alike = [(index, target) for index, (other, target) in enumerate(self._targets) if other == name]
+        for _, target in alike:
             if self._fits(schema, target):
                 return target
-        for index, target in enumerate(self._targets):
+        for index, target in alike:
             if self._supersedes(schema, target):
-                self._targets[index] = schema
+                self._targets[index] = name, schema
                 self._forget()
                 return schema
-        self._targets.append(schema)
+        self._targets.append((name, schema))
         if len(self._targets) > GROUPS_MAX:
             del self._targets[0]
             self._forget()

@@ -21,12 +21,14 @@ A value under a schema is plain Python, logical types not interpreted:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 Avro = str | list[Any] | dict[str, Any]
+
+_KNOWN_MAX: Final = 1024  # schemas that are kept parsed
 
 
 class Branch(NamedTuple):
@@ -74,7 +76,7 @@ def schema_of(avro: Avro, *, id: int | None = None, version: int | None = None) 
     return Schema(json.dumps(avro, separators=(",", ":"), ensure_ascii=False), id, version)
 
 
-@cache
+@lru_cache(_KNOWN_MAX)
 def _parsed(text: str) -> Avro:
     avro: Avro = json.loads(text)
     return avro
@@ -91,48 +93,3 @@ def full_name(named: Mapping[str, Any], namespace: str = "") -> str:
         return name
     namespace = named.get("namespace", namespace)
     return f"{namespace}.{name}" if namespace else name
-
-
-@cache
-def named_types(text: str) -> Mapping[str, dict[str, Any]]:
-    """Every named type that the schema of this text defines, by full name."""
-    found: dict[str, dict[str, Any]] = {}
-    waiting: list[tuple[Any, str]] = [(_parsed(text), "")]
-    while waiting:
-        avro, namespace = waiting.pop()
-        if isinstance(avro, list):
-            waiting += [(each, namespace) for each in avro]
-        elif isinstance(avro, dict):
-            if avro["type"] in ("record", "error", "enum", "fixed"):
-                name = full_name(avro, namespace)
-                found[name] = avro
-                namespace = name.rpartition(".")[0]
-            inner = [avro.get("items"), avro.get("values"), *(each["type"] for each in avro.get("fields", ()))]
-            waiting += [(each, namespace) for each in (avro["type"], *inner) if isinstance(each, list | dict)]
-    return found
-
-
-def type_at(schema: Schema, path: Iterable[str]) -> Avro | None:
-    """The type of a field, null taken out of it; `None` where the path leads to no field of a record."""
-    names = named_types(schema.text)
-    avro = _present(schema.avro, names)
-    for part in path:
-        if not isinstance(avro, dict) or avro["type"] != "record":
-            return None
-        found = [each["type"] for each in avro["fields"] if each["name"] == part]
-        if not found:
-            return None
-        avro = _present(found[0], names)
-    return avro
-
-
-def _present(avro: Avro, names: Mapping[str, Avro]) -> Avro:
-    """A type by its definition; of a union of one type and null, that type."""
-    if isinstance(avro, list):
-        others = [each for each in avro if each != "null" and each != {"type": "null"}]
-        if len(others) != 1:
-            return avro
-        avro = others[0]
-    if isinstance(avro, dict) and isinstance(avro["type"], dict | list):
-        return _present(avro["type"], names)
-    return names.get(avro, avro) if isinstance(avro, str) else avro

@@ -25,6 +25,9 @@ _LOGICAL: Final = {
 }
 
 
+_SMALL: Final = {"int8": 7, "int16": 15}
+
+
 class _NoDefault:
     """There is no default; `None` is one."""
 
@@ -88,11 +91,18 @@ class Node:
             return (name, precision, scale) if valid else None
         return (name,) if isinstance(name, str) and name in _LOGICAL.get(self.kind, ()) else None
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The lowest number of an integer type, and the one above the highest; Connect has two smaller ones."""
+        small = _SMALL.get(str(self.properties.get("connect.type"))) if self.kind == "int" else None
+        bits = small or (31 if self.kind == "int" else 63)
+        return -(1 << bits), 1 << bits
+
     def branch(self, name: str) -> Node | None:
         return next((each for each in self.branches if each.name == name), None)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=64)  # a graph takes some 500 bytes for each type, of which there may be parse.EXPANDED_MAX
 def _graph_of(text: str) -> Node:
     try:
         return _node(Schema(text).avro, "", {})

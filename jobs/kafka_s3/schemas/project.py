@@ -35,7 +35,7 @@ def projector(source: Schema, target: Schema) -> Project:
     return _projector(source.text, target.text)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _projector(source: str, target: str) -> Project:
     if source == target:
         return unchanged
@@ -90,7 +90,7 @@ class _Builder:
             case "map":
                 return _each_value(self.build(source.item, target.item, f"{path}{{}}"))
             case "int":
-                if small_rank(source) > small_rank(target):
+                if source.bounds[1] > target.bounds[1]:
                     raise _no_way(source, target, path, "its numbers are too large")
         return None
 
@@ -183,13 +183,6 @@ def origin_of(source: Node, target: Field) -> Field | None:
     return None
 
 
-def small_rank(node: Node) -> int:
-    """Connect has integers smaller than Avro's, and notes them beside the type: INT8 is 0, INT16 is 1, else 2."""
-    names = ("int8", "int16")
-    small = node.properties.get("connect.type")
-    return names.index(small) if node.kind == "int" and small in names else 2
-
-
 def _promotion(source: Node, target: Node, path: str) -> Project | None:
     if source.kind not in _NUMBERS or target.kind not in _NUMBERS:
         raise _no_way(source, target, path, "")
@@ -206,7 +199,7 @@ def float32(number: int) -> float:
     """The float (of 32 bits) nearest to a long, as Java's `(float)` has it.
 
     >>> float32(16777217), float32(2**63 - 1)
-    (16777216.0, 9.223372036854775807e+18)
+    (16777216.0, 9.223372036854776e+18)
     """
     excess = number.bit_length() - 53
     if excess > 0:  # a double would round first: keep 53 bits, with the last one set where anything is lost

@@ -145,6 +145,37 @@ class Buffer:
         return array
 
 
+def spread(array: pa.Array, places: Ints, *, nullable: bool = True) -> pa.Array:
+    """The array's values in other places, by index; nulls where that is -1.
+
+    Below a null struct, and where `nullable` is not said, there are empty values instead: Parquet's writer takes no
+    null in a column that may have none, even where nobody will ever see it.
+    """
+    kind, count = array.type, len(places)
+    if pa.types.is_struct(kind):
+        children = [
+            spread(array.field(index), places, nullable=kind.field(index).nullable) for index in range(kind.num_fields)
+        ]
+        bits = None
+        if nullable:
+            # One more at the end, for -1.
+            present = np.append(array.is_valid().to_numpy(zero_copy_only=False), False)
+            bits = pa.py_buffer(np.packbits(present.take(places, mode="wrap"), bitorder="little"))
+        return pa.Array.from_buffers(kind, count, [bits], children=children)
+    made = array.take(pa.array(places, mask=places < 0))
+    if nullable or not made.null_count:
+        return made
+    if pa.types.is_nested(kind):
+        return pa.Array.from_buffers(kind, count, [None, made.buffers()[1]], children=[made.values])
+    return pa.Array.from_buffers(kind, count, [None, *made.buffers()[1:]])
+
+
+def among_nulls(array: pa.Array, there: Sequence[bool]) -> pa.Array:
+    """The array's values, one after the other, where there are some; nulls elsewhere."""
+    present = np.array(there, dtype=np.bool_)
+    return spread(array, np.where(present, np.cumsum(present) - 1, -1))
+
+
 def _windows(data: bytes, kind: str, size: int) -> Any:
     """A view in which item i begins at byte i."""
     return np.ndarray((len(data) - size + 1,), dtype=kind, buffer=data, strides=(1,))

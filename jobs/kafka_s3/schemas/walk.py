@@ -19,6 +19,9 @@ NESTING_MAX: Final = 100
 VALUES_MAX: Final = 65_536
 VALUES_PER_BYTE_MAX: Final = 8
 
+#: Fewer datums than this are read one by one: reading a batch at once has a price of its own, that of some 30 datums.
+FEW: Final = 32
+
 _INT_MAX, _INT_BYTES = 2**31 - 1, 5
 _LONG_MAX, _LONG_BYTES = 2**63 - 1, 10
 _FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from kafka_s3.errors import ConfigurationError
+from kafka_s3.schemas.parse import SchemaError, parse_avro
 from kafka_s3.settings.check import Checked
 from kafka_s3.settings.content_build import SCHEMA, SCHEMA_FILE
 from kafka_s3.settings.files import read_limited
@@ -17,7 +18,7 @@ _NESTING_MAX: Final = 200
 def read_value_schema(checked: Checked, folder: Path) -> None:
     """Put the schema in its compact form in the place of the file's name, relative to `folder`; say what is wrong.
 
-    Looked at here: that it is JSON, and a record. That it is a schema is found by who reads values by it.
+    Looked at here: that it is the schema of a record. Whether its defaults are values is found by who reads by it.
     """
     name = SCHEMA if checked.is_set(SCHEMA) else SCHEMA_FILE
     if not (checked.is_set(name) and checked.sure(name) and checked.reads(name)):
@@ -42,8 +43,10 @@ def _compact(text: str) -> str:
         raise ConfigurationError(f"{wrong}: it is nested too deeply, or holds a number that is too long.") from None
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise ConfigurationError(f'{wrong}: it has to be an object with "type": "record".')
-    if not isinstance(schema.get("name"), str) or not isinstance(schema.get("fields"), list):
-        raise ConfigurationError(f'{wrong}: a record has a "name" and a list of "fields".')
+    try:
+        parse_avro(compact)
+    except SchemaError as error:
+        raise ConfigurationError(f"{wrong}: {error}.") from None
     return compact
 
 
