@@ -64,6 +64,9 @@ def test_down_before_the_run(place: Place, gate: Gate) -> None:
         assert "Check that the registry is up" in report.problems()[0]
         assert connector.objects() == {}
         assert _position(connector) == 0
+        newest = entries_of(place.moto, connector.bucket, "orders")[-1]
+        assert (newest.ranges, newest.gaps) == ((), ())
+        assert [(failed.start, failed.end) for failed in newest.failed] == [(0, 20)]
     gate.open()
     assert connector.run("run", settings).exit_status == 0
     assert numbers(connector) == list(range(20))
