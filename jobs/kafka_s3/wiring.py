@@ -45,10 +45,12 @@ def make_registries(settings: Settings, known: Known = NOTHING_KNOWN) -> Registr
     return Registries(make(value, known.values), make(key, known.keys))
 
 
-def ask_registries(settings: Settings, tasks: Sequence[RangeTask]) -> Known:
-    """What the tasks' topics have in the registries, asked for once and not by every task."""
+def ask_registries(settings: Settings, registries: Registries, tasks: Sequence[RangeTask]) -> Known:
+    """What the tasks' topics have in the registries, asked for by the driver and not by every task.
+
+    A registry answers the same question once, so the batches of a run ask together: its ends were fixed before.
+    """
     topics = sorted({task.planned.topic for task in tasks})
-    registries = make_registries(settings)
     values, keys = registries.values, registries.keys
     return Known(
         known_schemas(values, settings, topics, key=False) if values is not None else KnownSchemas(),
@@ -83,9 +85,10 @@ def _export_ranges(settings: Settings, tasks: Sequence[RangeTask], registries: R
 
 def in_threads(settings: Settings) -> Execute:
     """Executes ranges in this process, `tasks.max` at once: a run without Spark."""
+    registries = make_registries(settings)  # what one thread asks, all know
 
     def execute(tasks: Sequence[RangeTask]) -> list[RangeResult]:
-        registries = make_registries(settings, ask_registries(settings, tasks))  # what one thread asks, all know
+        ask_registries(settings, registries, tasks)
         with ThreadPoolExecutor(min(settings.limits.tasks_max, len(tasks))) as pool:
             made = pool.map(lambda task: _export_ranges(settings, [task], registries), tasks)
             return [result for done in made for result in done]
