@@ -3,7 +3,7 @@
 `TYPES` says which type each reader gives each of Avro's. Two readers do not take everything:
 
 * Spark 4 refuses a Parquet file with times of a day when it looks at its columns by itself; a schema of one's own
-  that calls them bigint reads them, as it does in files of Connect's sink.
+  that calls them bigint reads them.
 * polars reads no Avro with maps, unions of several types, types that are only named, or defaults beside null; it
   reads all of them in Parquet.
 """
