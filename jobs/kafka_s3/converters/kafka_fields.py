@@ -73,6 +73,12 @@ class KafkaFields:
         self._extra = schema_of({"type": "record", "name": "Fields", "namespace": _NAMESPACE, "fields": fields})
         self._fields = fields
         self._outer: dict[Schema, Schema] = {}
+        self._structure = msgspec.defstruct(
+            "Fields",
+            [(each.name, Any) for each in settings.envelope.fields],
+            rename={each.name: name for each, name in zip(settings.envelope.fields, self._names, strict=True)},
+        )
+        self._encoder = msgspec.json.Encoder()
 
     def __call__(self, batch: RecordBatch, rows: Any) -> Rows:
         excluded: dict[int, Excluded] = dict(rows.excluded)
@@ -165,26 +171,24 @@ class KafkaFields:
         return keys
 
     def _in_lines(self, rows: Lines, columns: Sequence[Sequence[Any]], excluded: dict[int, Excluded]) -> Lines:
-        lines: list[bytes] = []
-        names = [name.encode() for name in self._names]
-        for index, line in enumerate(rows.lines):
-            if index in excluded:
-                lines.append(b"")
-                continue
-            # An escape may spell one of them in another way.
-            if (b"\\u" in line or any(name in line for name in names)) and self._has_one(line):
+        # All at C speed: a structure of each record's fields, and each as a line of JSON.
+        tails = self._encoder.encode_lines(list(map(self._structure, *columns))).split(b"\n")
+        for index in self._suspects(rows):
+            if index not in excluded and self._has_one(rows.lines[index]):
                 excluded[index] = self._clash()
-                lines.append(b"")
-                continue
-            extra = dict(zip(self._names, (column[index] for column in columns), strict=True))
-            fields = msgspec.json.encode(extra)[1:]
-            plain = line.strip()
-            if not plain.startswith(b"{"):
-                lines.append(b'{"%b":%b,%b' % (VALUE.encode(), plain, fields))
-            else:
-                own = plain[1:-1].strip()
-                lines.append(b"{%b,%b" % (own, fields) if own else b"{%b" % fields)
+        lines = list(map(_with_tail, rows.lines, tails))
+        for index in excluded:
+            lines[index] = b""
         return Lines(lines, excluded)
+
+    def _suspects(self, rows: Lines) -> Sequence[int]:
+        """The lines that may have one of the fields: its name is somewhere in them, or an escape that may spell it."""
+        # What all names begin with is in most batches nowhere.
+        signs = (self._settings.envelope.prefix.encode(), b"\\u")
+        joined = rows.joined if rows.joined is not None else b"\n".join(rows.lines)
+        if not any(sign in joined for sign in signs):
+            return ()
+        return [index for index, line in enumerate(rows.lines) if any(sign in line for sign in signs)]
 
     def _has_one(self, line: bytes) -> bool:
         try:
@@ -192,6 +196,15 @@ class KafkaFields:
         except msgspec.DecodeError:  # JSON that only the standard library takes, as the converter found
             value = json.loads(line)
         return isinstance(value, dict) and not value.keys().isdisjoint(self._names)
+
+
+def _with_tail(line: bytes, tail: bytes) -> bytes:
+    """A JSON value with the fields of a JSON object behind its own."""
+    plain = line.strip()
+    if not plain.startswith(b"{"):
+        return b'{"%b":%b,%b' % (VALUE.encode(), plain, tail[1:])
+    own = plain[1:-1].strip()
+    return b"{%b,%b" % (own, tail[1:]) if own else tail
 
 
 def _inner(target: Schema) -> Schema:
