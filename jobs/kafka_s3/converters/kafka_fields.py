@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from kafka_s3.converters.headers import texts_of
+from kafka_s3.converters.headers import base64_text, texts_of
 from kafka_s3.converters.text import java_string
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Excluded, Lines, Rows, Schemas, Stage, Tombstone, Unwritable, by_schema, some
@@ -157,9 +157,11 @@ class KafkaFields:
                 return self._keys(batch, excluded)
 
     def _keys(self, batch: RecordBatch, excluded: dict[int, Excluded]) -> Sequence[str | None]:
-        """Keys as text: what StringConverter reads as it is, others as JSON."""
-        if self._settings.key.converter is Converter.STRING:
-            return [None if key is None else java_string(key) for key in batch.keys()]  # noqa: SIM118  # no dictionary
+        """Keys as text: text as it is, bytes in base64, all else as JSON."""
+        converter = self._settings.key.converter
+        if converter in (Converter.STRING, Converter.BYTE_ARRAY):
+            text = java_string if converter is Converter.STRING else base64_text
+            return [None if key is None else text(key) for key in batch.keys()]  # noqa: SIM118  # no dictionary
         rows = self._key_rows(batch, FileSettings(Format.JSON))
         keys: list[str | None] = [None] * len(batch)
         for index, why in rows.excluded.items():
