@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from kafka_s3.converters.json_depth import NESTING_MAX, is_too_deep
+from kafka_s3.converters.json_limits import NESTING_MAX, TOO_MANY, has_too_many, is_too_deep
 from kafka_s3.rows import Excluded, Lines, Tombstone, Unwritable
 
 # Python refuses to make an int of more digits (sys.set_int_max_str_digits); Jackson stops at 1,000.
@@ -106,6 +106,8 @@ def _line_by_json_loads(value: bytes) -> bytes | Excluded:
 
     It takes what the fast check does not (lone surrogates as escapes, a byte order mark) and says what is wrong.
     """
+    if has_too_many(value):
+        return Unwritable(TOO_MANY)
     try:
         text = value.removeprefix(_BYTE_ORDER_MARK).decode("utf-8")
         parsed = json.loads(text, parse_constant=_refuse_constant)
