@@ -68,7 +68,7 @@ class TypedJson:
                 self._form.settle_all(found)
                 if not (self._nullable and None in found):
                     return TypedRows(self.schema, self._form, found, sizes)
-        except (msgspec.DecodeError, TypeError, RecursionError, NotTyped):
+        except (msgspec.DecodeError, UnicodeDecodeError, TypeError, RecursionError, NotTyped):
             pass
         return self._each(values)
 
