@@ -98,3 +98,31 @@ def _count(bodies: list[bytes], format: Format | Own) -> int | None:
         case Format.PARQUET:
             return sum(len(parquet_rows(body)) for body in bodies)
     return None
+
+
+@pytest.mark.parametrize(
+    "partitioner",
+    [
+        {"partitioner.class": "FieldPartitioner", "partition.field.name": "f,a.b"},
+        {
+            "partitioner.class": "HourlyPartitioner",
+            "timestamp.extractor": "RecordField",
+            "timestamp.field": "f",
+            "locale": "en",
+            "timezone": "UTC",
+        },
+    ],
+    ids=["fields", "time"],
+)
+@given(st.integers(0, 2**64), st.lists(st.binary(max_size=20), max_size=3))
+def test_no_bytes_are_too_odd_for_a_path(partitioner: dict[str, str], seed: int, foreign: list[bytes]) -> None:
+    """Fields are looked for in values that may be no JSON at all: those are left out, the others get their paths."""
+    random = Random(seed)
+    good = b'{"f": "2026-01-01T00:00:00Z", "a": {"b": "\xc3\xbc"}}'
+    values = [good, *(damaged(good, random) for _ in range(4)), *foreign]
+    plain = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
+    tolerant = {"errors.tolerance": "all", "behavior.on.null.values": "ignore", "report.null.values.to.dlq": "false"}
+    records = [Record(offset, value) for offset, value in enumerate(values)]
+    found = export(settings_of({**plain, **tolerant, **partitioner}), records)
+    assert found.written.records + found.written.rejected + found.written.tombstones == len(values)
+    assert 0 not in found.refused
