@@ -196,6 +196,16 @@ def test_what_is_no_such_json_is_refused(value: bytes, said: str) -> None:
         assert len(rows.excluded) == 1
 
 
+@pytest.mark.parametrize("value", [b'{"x": "\xe5"}', b'{"\xe5": 1, "x": "a"}', b'{"x": "a", "y": "\xed\xa0\x80"}'])
+def test_text_that_is_no_utf_8_is_refused(value: bytes) -> None:
+    """In a field of the schema, in the name of one, or elsewhere; the records beside it are taken."""
+    rows = read(of("string"), '{"x": "a"}', value, '{"x": "b"}')
+    [(place, refused)] = rows.excluded.items()
+    assert place == 1
+    assert isinstance(refused, Unwritable)
+    assert refused.reason.startswith("not JSON: not UTF-8 at byte")
+
+
 def test_null_is_a_tombstone() -> None:
     """No value and a value that is just null are the same null to Connect, whether the schema takes one or not."""
     optional = schema_of([of("float").avro, "null"])

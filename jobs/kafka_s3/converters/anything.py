@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from kafka_s3.converters.connect_schema import Refused
 from kafka_s3.converters.connect_values import parse
-from kafka_s3.converters.json_depth import NESTING_MAX as JSON_NESTING_MAX
-from kafka_s3.converters.json_depth import is_too_deep
+from kafka_s3.converters.json_limits import NESTING_MAX as JSON_NESTING_MAX
+from kafka_s3.converters.json_limits import TOO_MANY, has_too_many, is_too_deep
 from kafka_s3.converters.schemaless import plain_json
 from kafka_s3.converters.structs import ValueRows
 from kafka_s3.rows import Excluded, Tombstone, Unwritable
@@ -94,6 +94,8 @@ def _one(value: bytes) -> dict[str, Any] | Excluded:
     text = value.removeprefix(b"\xef\xbb\xbf")
     if is_too_deep(text):
         return Unwritable(f"not JSON: nested too deeply (more than {JSON_NESTING_MAX} levels)")
+    if has_too_many(text):
+        return Unwritable(TOO_MANY)
     try:
         made = anything_or_none(parse(text))
     except Refused as refused:

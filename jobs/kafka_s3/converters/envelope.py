@@ -23,7 +23,7 @@ from kafka_s3.converters.connect_avro import avro_schema
 from kafka_s3.converters.connect_fast import Decode, decoder
 from kafka_s3.converters.connect_schema import Refused, read_schema
 from kafka_s3.converters.connect_values import Read, cells_of, parse, reader
-from kafka_s3.converters.json_depth import NESTING_MAX, is_too_deep
+from kafka_s3.converters.json_limits import NESTING_MAX, TOO_MANY, has_too_many, is_too_deep
 from kafka_s3.converters.schemaless import plain_json
 from kafka_s3.converters.structs import ValueRows
 from kafka_s3.rows import Excluded, Tombstone, Unwritable
@@ -193,6 +193,8 @@ def _checked(text: bytes) -> bytes:
             text.decode("utf-8")
         except UnicodeDecodeError as error:
             raise Refused(f"not JSON: not UTF-8 at byte {error.start}") from None
+    if has_too_many(text):
+        raise Refused(TOO_MANY)
     if len(text) >= 2 * NESTING_MAX and is_too_deep(text):
         raise Refused(f"not JSON: nested too deeply (more than {NESTING_MAX} levels)")
     return text

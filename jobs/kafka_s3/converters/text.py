@@ -14,18 +14,13 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from kafka_s3.converters.json_limits import NESTING_MAX, TOO_MANY, has_too_many, is_too_deep
 from kafka_s3.rows import Excluded, Lines, Tombstone, Unwritable
 
 # Python refuses to make an int of more digits (sys.set_int_max_str_digits); Jackson stops at 1,000.
 _INT_DIGITS_MAX = 4300
 _LONG_NUMBER = re.compile(rb"\d{%d,}" % (_INT_DIGITS_MAX + 1))
-# Both parsers recurse, and give up where the stack of their caller happens to end: a limit of ours below that, so
-# that a record's fate does not depend on who reads it. Jackson's is 1,000.
-_NESTING_MAX = 800
-_STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
-_STRINGS = re.compile(_STRING, re.DOTALL)
-_BRACKETS = re.compile(rb"[\[\]{}]")
-_WHITE_SPACE = re.compile(rb"(%b)|[ \t\r\n]+" % _STRING, re.DOTALL)
+_WHITE_SPACE = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")|[ \t\r\n]+', re.DOTALL)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
@@ -84,14 +79,14 @@ class JsonLines:
             or (b"null" in joined and b"null" in map(bytes.strip, values))  # type: ignore[arg-type]
             or not _is_utf8(joined)
             or (longest := len(max(values, key=len))) > _INT_DIGITS_MAX  # type: ignore[arg-type]
-            or (longest >= 2 * _NESTING_MAX and any(map(_may_be_deep, values)))  # type: ignore[arg-type]
+            or (longest >= 2 * NESTING_MAX and any(map(_may_be_deep, values)))  # type: ignore[arg-type]
         ):
             return _each(values, self._line)
         return Lines(values, joined=joined)  # type: ignore[arg-type]
 
     def _line(self, value: bytes) -> bytes | Excluded:
-        if _may_be_deep(value) and _nesting(value) > _NESTING_MAX:
-            return Unwritable(f"not JSON: nested too deeply (more than {_NESTING_MAX} levels)")
+        if is_too_deep(value):
+            return Unwritable(f"not JSON: nested too deeply (more than {NESTING_MAX} levels)")
         problem = None
         try:
             self._decode(value)
@@ -111,6 +106,8 @@ def _line_by_json_loads(value: bytes) -> bytes | Excluded:
 
     It takes what the fast check does not (lone surrogates as escapes, a byte order mark) and says what is wrong.
     """
+    if has_too_many(value):
+        return Unwritable(TOO_MANY)
     try:
         text = value.removeprefix(_BYTE_ORDER_MARK).decode("utf-8")
         parsed = json.loads(text, parse_constant=_refuse_constant)
@@ -128,16 +125,7 @@ def _line_by_json_loads(value: bytes) -> bytes | Excluded:
 
 
 def _may_be_deep(value: bytes) -> bool:
-    return value.count(b"[") + value.count(b"{") > _NESTING_MAX
-
-
-def _nesting(value: bytes) -> int:
-    """How deep the brackets go, those in strings left out."""
-    depth = deepest = 0
-    for bracket in _BRACKETS.findall(_STRINGS.sub(b"", value)):
-        depth += 1 if bracket in b"[{" else -1
-        deepest = max(deepest, depth)
-    return deepest
+    return value.count(b"[") + value.count(b"{") > NESTING_MAX
 
 
 def _refuse_constant(name: str) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from kafka_s3.converters.json_depth import is_too_deep
+from kafka_s3.converters.json_limits import TOO_MANY, VALUES_MAX, has_too_many, is_too_deep
 from kafka_s3.converters.structs import ValueRows
 from kafka_s3.converters.typed_forms import Form, Forms
 from kafka_s3.converters.typed_values import NotTyped, Reader, parse
@@ -58,15 +58,17 @@ class TypedJson:
 
     def __call__(self, values: Sequence[bytes | None]) -> TypedRows:
         try:
-            found = list(map(self._decode, values))  # type: ignore[arg-type]  # None raises TypeError
+            sizes = list(map(len, values))  # type: ignore[arg-type]  # None raises TypeError
+            if max(sizes, default=0) > VALUES_MAX:
+                return self._each(values)
+            found = list(map(self._decode, values))  # type: ignore[arg-type]
             joined = b"".join(values)  # type: ignore[arg-type]
-            sizes = list(map(len, values))  # type: ignore[arg-type]
             # What the schema does not have is passed over without a look at its encoding.
             if (joined.isascii() or _is_utf8(values)) and not _may_be_deep(sizes, values):
                 self._form.settle_all(found)
                 if not (self._nullable and None in found):
                     return TypedRows(self.schema, self._form, found, sizes)
-        except (msgspec.DecodeError, TypeError, RecursionError, NotTyped):
+        except (msgspec.DecodeError, UnicodeDecodeError, TypeError, RecursionError, NotTyped):
             pass
         return self._each(values)
 
@@ -84,6 +86,8 @@ class TypedJson:
     def _one(self, value: bytes) -> Any:
         if is_too_deep(value, NESTING_MAX):
             return Unwritable(f"not JSON that a schema can have: nested more than {NESTING_MAX} levels deep")
+        if has_too_many(value):
+            return Unwritable(TOO_MANY)
         try:
             if value.isascii() or _is_utf8([value]):
                 made = self._decode(value)

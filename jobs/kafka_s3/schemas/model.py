@@ -29,6 +29,8 @@ from typing import Any, Final, NamedTuple
 
 Avro = str | list[Any] | dict[str, Any]
 
+#: What AvroData calls structs without a name, and values without a schema.
+_NO_NAMES: Final = ("io.confluent.connect.avro.ConnectDefault", "io.confluent.connect.avro.Anything")
 _KNOWN_MAX: Final = 1024  # schemas that are kept parsed
 
 
@@ -68,14 +70,18 @@ class Schema:
 
     @property
     def name(self) -> str | None:
-        """The full name of a named type, else what `connect.name` says, else `None`."""
+        """As Connect calls it: what `connect.name` says, else the full name of a named type, also beside null; `None`
+        where the name is only AvroData's."""
         avro = self.avro
+        if isinstance(avro, list):
+            others = [each for each in avro if each != "null"]
+            avro = others[0] if len(others) == 1 else "null"
         if not isinstance(avro, dict):
             return None
-        if avro["type"] in ("record", "enum", "fixed"):
-            return full_name(avro)
         named = avro.get("connect.name")
-        return named if isinstance(named, str) else None
+        if not isinstance(named, str):
+            named = full_name(avro) if avro["type"] in ("record", "enum", "fixed") else None
+        return None if named in _NO_NAMES else named
 
 
 def schema_of(avro: Avro, *, id: int | None = None, version: int | None = None) -> Schema:
