@@ -38,10 +38,11 @@ Piece = bytes | Copied
 
 
 class Splice:
-    """What a target's datum is put together of."""
+    """What a target's datum is put together of. `origins`: the source's field for each of the target's, if any."""
 
-    def __init__(self, pieces: Sequence[Piece], bounds: Bounds) -> None:
+    def __init__(self, pieces: Sequence[Piece], origins: Sequence[int | None], bounds: Bounds) -> None:
         self.pieces = pieces
+        self.origins = origins
         self._bounds = bounds
 
     def one(self, datum: bytes) -> bytes:
@@ -83,9 +84,11 @@ def _splice(source: str, target: str) -> Splice | None:
     try:
         projector(Schema(source), Schema(target))
         pieces = _Pieces(Schema(target)).of(old, new)
+        origins = [origin_of(old, field) for field in new.fields]
     except (SchemaError, _Otherwise, RecursionError):
         return None
-    return Splice(pieces, bounds_reader(Schema(source).avro))
+    places = [None if each is None else old.fields.index(each) for each in origins]
+    return Splice(pieces, places, bounds_reader(Schema(source).avro))
 
 
 class _Otherwise(Exception):
