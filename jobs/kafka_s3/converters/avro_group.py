@@ -146,8 +146,11 @@ class Group:
 
         if self._scan is None or self._scan.rows is not None or not self.values:
             return None
-        one = codec(target).decode([way.one(self.values[0][self._head :])])
-        return self._scan.projected(way, target, from_values(one, target))
+        if target.text not in way.constants:
+            one = from_values(codec(target).decode([way.one(self.values[0][self._head :])]), target)
+            new = [number for number, origin in enumerate(way.origins) if origin is None]
+            way.constants[target.text] = {number: one.field(number) for number in new}
+        return self._scan.projected(way, target, way.constants[target.text])
 
     def decode(self, places: Sequence[int]) -> Sequence[Any]:
         """The values; kept if they are those of the whole batch, as those of its parts are asked for once each."""

@@ -8,7 +8,7 @@ are recursive, very large, or have arrays of what takes no bytes have no columns
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -108,10 +108,10 @@ class Scan:
         except Slow:
             return None
 
-    def projected(self, way: Splice, target: Schema, one: pa.Array) -> pa.Array | None:
+    def projected(self, way: Splice, target: Schema, constants: Mapping[int, pa.Array]) -> pa.Array | None:
         """The valid rows, records, as columns of another schema; `None` if that takes more than these columns.
 
-        `one`: any of them under that schema, whose constants are those of all.
+        `constants`: one row of each field that the source does not have, by its number.
         """
         kind, node = arrow_type(target), self._columns.node
         if not self._any() or not isinstance(node, nodes.Record):
@@ -121,7 +121,7 @@ class Scan:
         children = []
         for number, origin in enumerate(way.origins):
             if origin is None:
-                children.append(one.field(number).take(pa.array(np.zeros(count, dtype=np.int32))))
+                children.append(constants[number].take(pa.array(np.zeros(count, dtype=np.int32))))
                 continue
             pair = here.field(origin).type, there.field(number).type
             if pair[0] != pair[1] and pair != (pa.int32(), pa.int64()):

@@ -7,10 +7,10 @@ nothing is projected. What needs more than that has no splice, and goes through 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from kafka_s3.schemas.bare import bare
 from kafka_s3.schemas.defaults import plain_default
@@ -43,6 +43,8 @@ class Splice:
     def __init__(self, pieces: Sequence[Piece], origins: Sequence[int | None], bounds: Bounds) -> None:
         self.pieces = pieces
         self.origins = origins
+        #: Fields without an origin as columns of one row, by number; by the target's text, its own or the bare one's.
+        self.constants: dict[str, Mapping[int, Any]] = {}
         self._bounds = bounds
 
     def one(self, datum: bytes) -> bytes:
