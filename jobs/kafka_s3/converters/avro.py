@@ -191,7 +191,7 @@ class AvroRows:
             return group.datums(self._places)
         projected = group.projected(target)
         if projected is not None:
-            return projected.datums(self._places)
+            return projected.datums(group, self._places)
         from kafka_s3.schemas.datums import codec
 
         return codec(target).encode(self.values(target))
@@ -213,7 +213,7 @@ class AvroRows:
             return taken(group.arrow(target), self._places)
         projected = group.projected(target)
         if projected is not None:
-            return projected.arrow(self._places)
+            return projected.arrow(group, self._places)
         from kafka_s3.schemas.arrow import from_values
 
         return from_values(self.values(target), target)
@@ -223,8 +223,7 @@ class AvroRows:
         if self._group_of is not None or not self._groups:
             return False
         group = self._groups[0]
-        found = group if _reads(target, group.schema) else group.projected(target)
-        return found is not None and found.has_columns
+        return group.has_columns and (_reads(target, group.schema) or group.projected(target) is not None)
 
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
         if not self._groups:

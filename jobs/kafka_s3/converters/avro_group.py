@@ -123,7 +123,7 @@ class Group:
 
         way = splice(self.schema, target)
         self._look()
-        return None if way is None else Projected(self, target, way)
+        return None if way is None else Projected(target, way)
 
     def spliced(self, way: Splice) -> tuple[list[bytes], Mapping[int, int] | None]:
         """The datums of valid values under another schema, and at which place each stands; `None`: where it stood."""
@@ -210,39 +210,37 @@ class Group:
 
 
 class Projected:
-    """The valid values of a group under another schema, by their bytes."""
+    """The valid values of a group under another schema, by their bytes.
 
-    def __init__(self, source: Group, target: Schema, way: Splice) -> None:
-        self._source = source
+    It is told the group each time: one that it knew, and that knew it, would stay until Python looks for circles.
+    """
+
+    def __init__(self, target: Schema, way: Splice) -> None:
         self._target = target
         self._way = way
         self._made: tuple[Group, Mapping[int, int] | None] | None = None
         self._arrow: Any = None
         self._looked = False
 
-    @property
-    def has_columns(self) -> bool:
-        return self._source.has_columns
-
-    def datums(self, places: Sequence[int]) -> Sequence[bytes]:
-        group, moved = self._group(places)
+    def datums(self, source: Group, places: Sequence[int]) -> Sequence[bytes]:
+        group, moved = self._group(source, places)
         return group.datums(moved)
 
-    def arrow(self, places: Sequence[int]) -> Any:
+    def arrow(self, source: Group, places: Sequence[int]) -> Any:
         from kafka_s3.schemas.columns import taken
 
         if not self._looked:
             self._looked = True
-            self._arrow = self._source.projected_arrow(self._way, self._target)
+            self._arrow = source.projected_arrow(self._way, self._target)
         if self._arrow is not None:
             return taken(self._arrow, places)
-        group, moved = self._group(places)
+        group, moved = self._group(source, places)
         return taken(group.arrow(self._target), moved)
 
-    def _group(self, places: Sequence[int]) -> tuple[Group, Sequence[int]]:
+    def _group(self, source: Group, places: Sequence[int]) -> tuple[Group, Sequence[int]]:
         """The values put together anew, and the places of some of them there."""
         if self._made is None:
-            datums, moved = self._source.spliced(self._way)
+            datums, moved = source.spliced(self._way)
             self._made = Group(self._target, datums, 0, valid=True), moved
         group, moved = self._made
         return group, places if moved is None else [moved[place] for place in places]
