@@ -8,7 +8,7 @@ from kafka_s3.commit_log import PlannedRange
 from kafka_s3.export.task import RangeTask
 from kafka_s3.ports import PartitionOffsets
 from kafka_s3.settings import Lookups, load, read_text
-from kafka_s3.wiring import ask_registries, export_ranges
+from kafka_s3.wiring import ask_registries, export_ranges, make_registries
 
 
 def tasks_of(topic: str, partitions: int, end: int) -> list[RangeTask]:
@@ -23,7 +23,7 @@ def main(connector: str, topic: str, partitions: int, end: int) -> None:
     settings = load(Path(connector), lookups=Lookups(env=os.environ, read_file=read_text), aws_connection=keys).settings
     tasks = tasks_of(topic, partitions, end)
     size = 0
-    for result in export_ranges(settings, tasks, ask_registries(settings, tasks)):
+    for result in export_ranges(settings, tasks, ask_registries(settings, make_registries(settings), tasks)):
         assert result.failure is None, result.failure
         assert result.entry is not None
         assert (result.entry.records, result.entry.rejected) == (end, 0), result.entry

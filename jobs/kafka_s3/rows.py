@@ -52,7 +52,7 @@ class Rows(Protocol):
         """Consecutive rows, none of which is excluded."""
 
     def pick(self, indexes: Sequence[int]) -> Self:
-        """Some rows, none of which is excluded."""
+        """Some rows in their order, none of which is excluded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from kafka_s3.families import Member
 from kafka_s3.formats.objects import ObjectFormat, format_for
 from kafka_s3.partitioners.paths import Paths
 from kafka_s3.rows import Excluded, Rows, Schemas, Stage, Unwritable
-from kafka_s3.schemas.compatibility import Mode, Refused
+from kafka_s3.schemas.compatibility import Refused
 from kafka_s3.schemas.groups import Groups
-from kafka_s3.schemas.model import Schema
+from kafka_s3.schemas.model import Compatibility, Schema
 from kafka_s3.settings.content import NullValues
 from kafka_s3.settings.model import Settings
 
@@ -49,6 +49,10 @@ class FamilyKey:
         return self.identity[0]
 
     @property
+    def is_tombstone(self) -> bool:
+        return self.identity[1]
+
+    @property
     def targets(self) -> tuple[Schema | None, ...]:
         return self.identity[2]
 
@@ -57,7 +61,7 @@ class Sorting:
     """The families of one range. Memory: a key for each open family and those of one batch, groups for each path."""
 
     def __init__(self, settings: Settings) -> None:
-        self._mode = Mode(settings.format.compatibility.value)
+        self._mode = settings.format.compatibility
         self._with_value, self._without_value = _kinds(settings)
         self._groups: dict[str, Groups] = {}  # by path
         self._known: dict[_Identity, FamilyKey] = {}
@@ -112,7 +116,7 @@ class Sorting:
             theirs = tuple(_at(each, index) for each in schemas)
             asked = (path, index in nulls, theirs)
             found = known.get(asked)
-            if found is None or self._mode is not Mode.NONE:
+            if found is None or self._mode is not Compatibility.NONE:
                 found = known[asked] = self._key(path, index in nulls, theirs)
             if isinstance(found, FamilyKey):
                 keys[index] = found

@@ -100,7 +100,7 @@ def test_maps_with_other_keys_are_pairs() -> None:
 
 
 def test_a_union_is_an_object_of_its_branches() -> None:
-    """One field per type, named by it, all but one of them null; null as a whole is null."""
+    """One field per type, named by it, all but one of them null; null as a whole is null; one type alone is itself."""
     fixed = {"type": "fixed", "name": "n.F", "size": 1}
     union = ["null", "int", "double", record("n.R", ("x", "double")), fixed, {"type": "array", "items": "int"}]
     nulls = {"int": None, "double": None, "n.R": None, "fixed": None, "array": None}
@@ -115,7 +115,7 @@ def test_a_union_is_an_object_of_its_branches() -> None:
         assert written == {**nulls, shown: made}
         assert list(written) == list(nulls)
     assert text(union, None) == "null"
-    assert text(["int"], Branch("int", 1)) == '{"int":1}'
+    assert text(["int"], 1) == "1"
     assert text(["double", "int"], Branch("double", 1e9)) == '{"double":1.0E9,"int":null}'
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from kafka_s3.converters.structs import ValueRows
 from kafka_s3.rows import Missing, Tombstone
 from kafka_s3.schemas.arrow import from_values
-from kafka_s3.schemas.compatibility import Keep, Mode, compare
+from kafka_s3.schemas.compatibility import Keep, compare
 from kafka_s3.schemas.datums import codec
-from kafka_s3.schemas.model import Branch, Schema, schema_of
+from kafka_s3.schemas.model import Branch, Compatibility, Schema, schema_of
 from tests.schemas.evolution import evolved
 from tests.schemas.strategies import avro_schemas, values_of
 
@@ -78,7 +78,7 @@ def test_every_form_says_the_same(data: st.DataObject) -> None:
     """Datums and columns of a target are those of its projected values."""
     source = data.draw(avro_schemas(record=True, logical=True, zero_size=False))
     target = data.draw(evolved(source))
-    if compare(Schema(source.text, version=1), Schema(target.text, version=1), Mode.FULL) != Keep():
+    if compare(Schema(source.text, version=1), Schema(target.text, version=1), Compatibility.FULL) != Keep():
         target = source
     rows = ValueRows(data.draw(st.lists(values_of(source), min_size=1, max_size=3)), source)
     values = rows.values(target)

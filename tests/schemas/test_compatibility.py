@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafka_s3.schemas.compatibility import Changed, Keep, Mode, Reason, Refused, Verdict, compare
-from kafka_s3.schemas.model import Avro, Schema, schema_of
-from kafka_s3.settings.content import Compatibility
+from kafka_s3.schemas.compatibility import Changed, Keep, Reason, Refused, Verdict, compare
+from kafka_s3.schemas.model import Avro, Compatibility, Schema, schema_of
 
 DIFFERENT = Reason.DIFFERENT_SCHEMA
 VERSION = Reason.DIFFERENT_VERSION
@@ -174,8 +173,12 @@ def verdict(reason: Reason | Keep, found: Verdict) -> Verdict:
 )
 def test_the_sinks_table(record: Schema, current: Schema, backward: Reason | Keep, forward: Reason | Keep) -> None:
     """Every case that the sink was observed in ends as it did there."""
-    assert compare(record, current, Mode.NONE) == Changed(DIFFERENT)
-    for mode, expected in ((Mode.BACKWARD, backward), (Mode.FULL, backward), (Mode.FORWARD, forward)):
+    assert compare(record, current, Compatibility.NONE) == Changed(DIFFERENT)
+    for mode, expected in (
+        (Compatibility.BACKWARD, backward),
+        (Compatibility.FULL, backward),
+        (Compatibility.FORWARD, forward),
+    ):
         found = compare(record, current, mode)
         assert found == verdict(expected, found)
 
@@ -183,7 +186,7 @@ def test_the_sinks_table(record: Schema, current: Schema, backward: Reason | Kee
 @pytest.mark.parametrize(("one", "other", "there", "back"), [pytest.param(*row[1:], id=row[0]) for row in AVRO])
 def test_what_avro_adds(one: Avro, other: Avro, there: Reason | Keep, back: Reason | Keep) -> None:
     """Nested types, unions, enums, maps, arrays, defaults and promotions, in both directions."""
-    for mode in (Mode.BACKWARD, Mode.FORWARD, Mode.FULL):
+    for mode in (Compatibility.BACKWARD, Compatibility.FORWARD, Compatibility.FULL):
         for record, current, expected in ((one, other, there), (other, one, back)):
             found = compare(v(1, record), v(1, current), mode)
             assert found == verdict(expected, found)
@@ -191,39 +194,34 @@ def test_what_avro_adds(one: Avro, other: Avro, there: Reason | Keep, back: Reas
 
 def test_the_same_schema_is_kept() -> None:
     """Also where the registry calls it by another id, or its text is spaced and ordered differently."""
-    for mode in Mode:
+    for mode in Compatibility:
         assert compare(v(1), Schema(v(1).text, id=7, version=1), mode) == KEEP
     reordered = {"name": "R", "namespace": "n", **record()} | {"name": "n.R"}
-    assert compare(v(None), schema_of(dict(reversed(record().items()))), Mode.NONE) == KEEP
-    assert compare(v(1, record()), v(1, reordered), Mode.BACKWARD) == KEEP
+    assert compare(v(None), schema_of(dict(reversed(record().items()))), Compatibility.NONE) == KEEP
+    assert compare(v(1, record()), v(1, reordered), Compatibility.BACKWARD) == KEEP
 
 
 def test_a_difference_says_where() -> None:
     """The place of a nested difference is its dotted path."""
     one = of({"type": "array", "items": record({"name": "y", "type": "string"}, name="n.A")})
     other = of({"type": "array", "items": record({"name": "y", "type": "int"}, name="n.A")})
-    assert compare(v(1, one), v(1, other), Mode.FULL) == Changed(TYPE, "x[].y")
+    assert compare(v(1, one), v(1, other), Compatibility.FULL) == Changed(TYPE, "x[].y")
 
 
-@pytest.mark.parametrize("mode", [Mode.BACKWARD, Mode.FORWARD, Mode.FULL])
+@pytest.mark.parametrize("mode", [Compatibility.BACKWARD, Compatibility.FORWARD, Compatibility.FULL])
 @pytest.mark.parametrize(("record", "current"), [(None, 1), (1, None), (None, None)])
-def test_versions_are_needed(mode: Mode, record: int | None, current: int | None) -> None:
+def test_versions_are_needed(mode: Compatibility, record: int | None, current: int | None) -> None:
     """Without a version on either side the sink throws, whether or not the schemas are the same; NONE needs none."""
     refused = compare(v(record), v(current), mode)
     assert isinstance(refused, Refused)
     assert re.match(rf"Schema version required for {mode.value} compatibility: n\.R has none", refused.sentence)
-    kept = compare(v(record), v(current), Mode.NONE)
+    kept = compare(v(record), v(current), Compatibility.NONE)
     assert kept == (KEEP if record == current else Changed(DIFFERENT))
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_values_without_a_schema_keep_to_themselves(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", Compatibility)
+def test_values_without_a_schema_keep_to_themselves(mode: Compatibility) -> None:
     """Both without: nothing changes. One without: the sink throws."""
     assert compare(None, None, mode) == KEEP
     assert isinstance(compare(None, v(1), mode), Refused)
     assert isinstance(compare(v(1), None, mode), Refused)
-
-
-def test_modes_are_the_settings() -> None:
-    """The engine's lower layer has an enum of its own, with the names and values that the settings have."""
-    assert {mode.name: mode.value for mode in Mode} == {mode.name: mode.value for mode in Compatibility}

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_s3.schemas.compatibility import Mode, Refused
+from kafka_s3.schemas.compatibility import Refused
 from kafka_s3.schemas.groups import GROUPS_MAX, Groups
-from kafka_s3.schemas.model import Schema, schema_of
+from kafka_s3.schemas.model import Compatibility, Schema, schema_of
 from kafka_s3.schemas.project import projector
 from tests.schemas.evolution import evolved, is_valid
 from tests.schemas.strategies import avro_schemas, values_of
@@ -30,38 +30,38 @@ STRICT = version(2, "A", "B")
 OTHER = version(1, "A", name="n.S")
 
 
-def written(mode: Mode, *schemas: Schema | None) -> list[Any]:
+def written(mode: Compatibility, *schemas: Schema | None) -> list[Any]:
     groups = Groups(mode)
     return [groups.target(each) for each in schemas]
 
 
 def test_backward_goes_on_to_the_newest() -> None:
     """The sink's sequence of v1 and v2: it made four objects of these seven records, here they fill two."""
-    assert written(Mode.BACKWARD, V1, V2, V1, V2, V1, V2, V1) == [V1, V2, V2, V2, V2, V2, V2]
+    assert written(Compatibility.BACKWARD, V1, V2, V1, V2, V1, V2, V1) == [V1, V2, V2, V2, V2, V2, V2]
 
 
 def test_full_is_backward() -> None:
     """One code path in the sink."""
-    assert written(Mode.FULL, V1, V2, V1, V3, V2, V1) == [V1, V2, V2, V3, V3, V3]
+    assert written(Compatibility.FULL, V1, V2, V1, V3, V2, V1) == [V1, V2, V2, V3, V3, V3]
 
 
 def test_forward_stays_with_the_oldest() -> None:
     """The same stream from its second record: one object with w, one without for all that follows."""
-    assert written(Mode.FORWARD, V2, V1, V2, V1, V2, V1) == [V2, V1, V1, V1, V1, V1]
+    assert written(Compatibility.FORWARD, V2, V1, V2, V1, V2, V1) == [V2, V1, V1, V1, V1, V1]
 
 
 def test_none_projects_nothing() -> None:
     """Each schema is its own target, and the versions of one text are two."""
     again = Schema(V1.text, version=9)
-    assert written(Mode.NONE, V1, V2, V1, again, V2) == [V1, V2, V1, again, V2]
+    assert written(Compatibility.NONE, V1, V2, V1, again, V2) == [V1, V2, V1, again, V2]
 
 
 def test_what_cannot_be_projected_stands_beside() -> None:
     """A newer version with a required field more takes no older records: each has its own object, and keeps it."""
-    assert written(Mode.BACKWARD, V1, STRICT, V1, STRICT) == [V1, STRICT, V1, STRICT]
-    assert written(Mode.BACKWARD, V1, OTHER, V2, OTHER, V1) == [V1, OTHER, V2, OTHER, V2]
+    assert written(Compatibility.BACKWARD, V1, STRICT, V1, STRICT) == [V1, STRICT, V1, STRICT]
+    assert written(Compatibility.BACKWARD, V1, OTHER, V2, OTHER, V1) == [V1, OTHER, V2, OTHER, V2]
     # Forward the older takes the newer's records: what is too much is dropped.
-    assert written(Mode.FORWARD, V1, STRICT, V1, STRICT) == [V1, V1, V1, V1]
+    assert written(Compatibility.FORWARD, V1, STRICT, V1, STRICT) == [V1, V1, V1, V1]
 
 
 def test_groups_are_mended_after_a_new_target() -> None:
@@ -75,27 +75,35 @@ def test_groups_are_mended_after_a_new_target() -> None:
         version=2,
     )
     last = version(3, "A", "B")
-    assert written(Mode.BACKWARD, V1, middle, V1, last, V1, middle, last) == [V1, middle, middle, last, V1, last, last]
+    assert written(Compatibility.BACKWARD, V1, middle, V1, last, V1, middle, last) == [
+        V1,
+        middle,
+        middle,
+        last,
+        V1,
+        last,
+        last,
+    ]
 
 
 def test_values_without_a_schema_are_a_group() -> None:
     """They go beside the others, in every mode."""
-    for mode in Mode:
+    for mode in Compatibility:
         assert written(mode, None, V1, None, V1) == [None, V1, None, V1]
 
 
 def test_a_schema_without_a_version_is_refused() -> None:
     """As in the sink, from the first record on; in mode NONE it is not."""
     bare = version(None, "A")
-    first, second = written(Mode.BACKWARD, bare, V1)
+    first, second = written(Compatibility.BACKWARD, bare, V1)
     assert isinstance(first, Refused)
     assert second == V1
-    assert written(Mode.NONE, bare) == [bare]
+    assert written(Compatibility.NONE, bare) == [bare]
 
 
 def test_groups_are_bounded() -> None:
     """A producer that makes up names gets no more than so many; the group forgotten is the oldest one."""
-    groups = Groups(Mode.BACKWARD)
+    groups = Groups(Compatibility.BACKWARD)
     many = [version(1, "A", name=f"n.R{number}") for number in range(GROUPS_MAX + 1)]
     for schema in many:
         assert groups.target(schema) == schema
@@ -116,8 +124,10 @@ schemas = st.none() | st.builds(
 )
 
 
-@given(st.lists(schemas, min_size=2, max_size=2), st.lists(st.booleans(), max_size=12), st.sampled_from(Mode))
-def test_two_schemas_make_two_targets_at_most(pair: list[Schema | None], flips: list[bool], mode: Mode) -> None:
+@given(st.lists(schemas, min_size=2, max_size=2), st.lists(st.booleans(), max_size=12), st.sampled_from(Compatibility))
+def test_two_schemas_make_two_targets_at_most(
+    pair: list[Schema | None], flips: list[bool], mode: Compatibility
+) -> None:
     """However two producers take turns, and the target of a schema changes once at most."""
     targets = written(mode, *(pair[flip] for flip in flips))
     assert len(set(targets)) <= 2
@@ -126,8 +136,8 @@ def test_two_schemas_make_two_targets_at_most(pair: list[Schema | None], flips: 
         assert sum(one != other for one, other in pairwise(own)) <= 1
 
 
-@given(st.lists(schemas, max_size=12), st.sampled_from(Mode))
-def test_repetition_makes_no_difference(sequence: list[Schema | None], mode: Mode) -> None:
+@given(st.lists(schemas, max_size=12), st.sampled_from(Compatibility))
+def test_repetition_makes_no_difference(sequence: list[Schema | None], mode: Compatibility) -> None:
     """Asked once per run of records or for each, the answers are the same; what is remembered changes none."""
     runs = [schema for schema, _ in groupby(sequence)]
     by_run = iter(written(mode, *runs))
@@ -149,7 +159,7 @@ def test_every_target_takes_the_values(data: st.DataObject) -> None:
         Schema(each.text, version=data.draw(st.integers(1, 3)))
         for each in [first, *(data.draw(evolved(first)) for _ in range(3))]
     ]
-    groups = Groups(data.draw(st.sampled_from(Mode)))
+    groups = Groups(data.draw(st.sampled_from(Compatibility)))
     for schema in data.draw(st.lists(st.sampled_from(versions), max_size=8)):
         target = groups.target(schema)
         assert isinstance(target, Schema)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kafka_s3.schemas.compatibility import Keep, Mode, compare
-from kafka_s3.schemas.model import Avro, Branch, Schema, schema_of
+from kafka_s3.schemas.compatibility import Keep, compare
+from kafka_s3.schemas.model import Avro, Branch, Compatibility, Schema, schema_of
 from kafka_s3.schemas.nodes import Node, graph
 from kafka_s3.schemas.parse import SchemaError
 from kafka_s3.schemas.project import float32, projector, unchanged
@@ -236,7 +236,7 @@ def test_what_compatibility_keeps_can_be_projected(data: st.DataObject) -> None:
     second = data.draw(evolved(first))
     for source, target in ((first, second), (second, first)):
         one, other = Schema(source.text, version=1), Schema(target.text, version=1)
-        if compare(one, other, Mode.BACKWARD) != Keep():
+        if compare(one, other, Compatibility.BACKWARD) != Keep():
             continue
         project = projector(source, target)
         for value in data.draw(st.lists(values_of(source), max_size=3)):

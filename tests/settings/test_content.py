@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_s3.errors import ConfigurationError
+from kafka_s3.schemas.model import Compatibility
 from kafka_s3.settings import Loaded, Lookups, from_mapping, load, loading
 from kafka_s3.settings.content import (
     AvroCodec,
-    Compatibility,
     Converter,
     ConverterSettings,
     DecimalFormat,

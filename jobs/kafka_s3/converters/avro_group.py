@@ -273,7 +273,7 @@ def _is_null(avro: Avro) -> bool:
 def _branch(datum: bytes) -> int:
     """Which branch of the union at its top a valid datum has.
 
-    >>> _branch(b"\x02"), _branch(b"\x82\x01")
+    >>> _branch(bytes([2])), _branch(bytes([0x82, 1]))
     (1, 65)
     """
     number = 0

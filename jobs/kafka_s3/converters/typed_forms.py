@@ -110,7 +110,7 @@ class Forms:
             return _raw(node)
         return Form(
             node,
-            form.type | None if form.type is not None else None,
+            form.type | None if form.type is not None and node.nullable else form.type,
             _unless_null(form.settle),
             form.settled | {type(None)} if form.settled else form.settled,
             _unless_null(form.plain),

@@ -117,7 +117,7 @@ class Reader:
 
     def _union(self, node: Node, parsed: Any, path: str) -> Any:
         if (one := node.optional) is not None:
-            return None if parsed is None else self._read(one, parsed, path)
+            return None if parsed is None and node.nullable else self._read(one, parsed, path)
         reasons = []
         for branch in node.branches:
             self._tries += 1

@@ -192,7 +192,7 @@ class _Compiler:
     def _union(self, branches: list[Any], namespace: str) -> _Ready | None:
         rest = [each for each in branches if each != "null" and each != {"type": "null"}]
         made = [(self._name(each, namespace), self.ready(each, namespace)) for each in rest]
-        if len(rest) == 1 and len(branches) == 2:
+        if len(rest) == 1:
             ready = made[0][1]
             return None if ready is None else lambda value: None if value is None else ready(value)
         # Connect keeps no names of fixed types.

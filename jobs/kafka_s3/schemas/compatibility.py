@@ -17,19 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kafka_s3.schemas.model import Schema
+from kafka_s3.schemas.model import Compatibility, Schema
 from kafka_s3.schemas.nodes import NO_DEFAULT, Field, Node, graph
 from kafka_s3.schemas.parse import SchemaError
 from kafka_s3.schemas.project import origin_of
-
-
-class Mode(enum.Enum):
-    """`schema.compatibility`; the names and values of `settings.content.Compatibility`."""
-
-    NONE = "NONE"
-    BACKWARD = "BACKWARD"
-    FORWARD = "FORWARD"
-    FULL = "FULL"
 
 
 class Reason(enum.Enum):
@@ -73,11 +64,11 @@ _FIELD_DOC: Final = "io.confluent.connect.avro.field.doc"
 _SYMBOLS: Final = ("io.confluent.connect.avro.Enum", "org.apache.kafka.connect.data.Enum")
 
 
-def compare(record: Schema | None, current: Schema | None, mode: Mode) -> Verdict:
+def compare(record: Schema | None, current: Schema | None, mode: Compatibility) -> Verdict:
     """Whether a record of one schema may go into an object of another; `None`: values without a schema."""
     if record is None or current is None:
         return Keep() if record is current else Refused("values with a schema and values without one do not mix")
-    if mode is Mode.NONE:
+    if mode is Compatibility.NONE:
         same = record == current or (record.version == current.version and record.avro == current.avro)
         return Keep() if same else Changed(Reason.DIFFERENT_SCHEMA)
     if (refused := lacks_version(record, mode) or lacks_version(current, mode)) is not None:
@@ -87,14 +78,14 @@ def compare(record: Schema | None, current: Schema | None, mode: Mode) -> Verdic
     assert record.version is not None
     assert current.version is not None
     newer, older = record.version > current.version, record.version < current.version
-    if older if mode is Mode.FORWARD else newer:
+    if older if mode is Compatibility.FORWARD else newer:
         return Changed(Reason.DIFFERENT_VERSION)
     return Keep()
 
 
-def lacks_version(schema: Schema, mode: Mode) -> Refused | None:
+def lacks_version(schema: Schema, mode: Compatibility) -> Refused | None:
     """Only NONE does without versions."""
-    if mode is Mode.NONE or schema.version is not None:
+    if mode is Compatibility.NONE or schema.version is not None:
         return None
     return Refused(
         f"Schema version required for {mode.value} compatibility: {schema.name or 'the schema'} has none. "

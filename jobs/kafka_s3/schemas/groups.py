@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_s3.schemas.compatibility import Keep, Mode, Refused, compare, lacks_version, name_of
-from kafka_s3.schemas.model import Schema
+from kafka_s3.schemas.compatibility import Keep, Refused, compare, lacks_version, name_of
+from kafka_s3.schemas.model import Compatibility, Schema
 from kafka_s3.schemas.parse import SchemaError
 from kafka_s3.schemas.project import projector
 
@@ -27,7 +27,7 @@ class Groups:
     for in a row makes no difference, so whoever asks once per run of records gets what asking for each would give.
     """
 
-    def __init__(self, mode: Mode) -> None:
+    def __init__(self, mode: Compatibility) -> None:
         self._mode = mode
         self._targets: list[tuple[str | None, Schema]] = []  # with their names: others need not be compared
         self._known: dict[Schema | None, Schema | Refused | None] = {None: None}
@@ -70,7 +70,7 @@ class Groups:
         try:
             if not isinstance(compare(schema, target, self._mode), Keep):
                 return False
-            if self._mode is not Mode.NONE:
+            if self._mode is not Compatibility.NONE:
                 projector(schema, target)
         except SchemaError:
             return False
@@ -78,7 +78,7 @@ class Groups:
 
     def _supersedes(self, schema: Schema, target: Schema) -> bool:
         """Of two that each could be the target, the version decides; so no group ever goes back to a target it had."""
-        if self._mode is Mode.NONE or schema.version == target.version:
+        if self._mode is Compatibility.NONE or schema.version == target.version:
             return False
         return self._fits(target, schema)
 

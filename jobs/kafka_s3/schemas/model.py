@@ -14,12 +14,13 @@ A value under a schema is plain Python, logical types not interpreted:
 | string, enum | str |
 | array, map | list, dict with text as keys |
 | record | dict, every field present, in the schema's order |
-| union of one type and null, in whichever order | the value of the branch, or None |
+| union of one type, with null or without | the value of the branch, or None |
 | any other union | `Branch`, or None for its null |
 """
 
 from __future__ import annotations
 
+import enum
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,6 +30,15 @@ from typing import Any, Final, NamedTuple
 Avro = str | list[Any] | dict[str, Any]
 
 _KNOWN_MAX: Final = 1024  # schemas that are kept parsed
+
+
+class Compatibility(enum.Enum):
+    """`schema.compatibility`: which records may share an object with others of another schema."""
+
+    NONE = "NONE"
+    BACKWARD = "BACKWARD"
+    FORWARD = "FORWARD"
+    FULL = "FULL"
 
 
 class Branch(NamedTuple):

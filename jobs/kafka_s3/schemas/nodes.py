@@ -70,15 +70,13 @@ class Node:
 
     @property
     def optional(self) -> Node | None:
-        """The type beside null, where that is one."""
-        if len(self.branches) != 2 or not self.nullable:
-            return None
-        first, second = self.branches
-        return second if first.kind == "null" else first
+        """The union's only type that is not null; there may be no null beside it."""
+        others = [each for each in self.branches if each.kind != "null"]
+        return others[0] if len(others) == 1 else None
 
     @property
     def required(self) -> Node:
-        """The type without its null, where that is all there is to the union."""
+        """The type that values have which are not null, where a union has just one."""
         return self.optional or self
 
     @property

@@ -6,6 +6,8 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kafka_s3.schemas.model import Compatibility
+
 
 class Converter(enum.Enum):
     """What Connect would turn a record's bytes into before the sink sees them."""
@@ -71,15 +73,6 @@ class Format(enum.Enum):
     AVRO = "io.confluent.connect.s3.format.avro.AvroFormat"
     PARQUET = "io.confluent.connect.s3.format.parquet.ParquetFormat"
     BLOCK_GZIP = "kafka_s3.formats.BlockGzipFormat"
-
-
-class Compatibility(enum.Enum):
-    """`schema.compatibility`: which records may share an object with others of another schema."""
-
-    NONE = "NONE"
-    BACKWARD = "BACKWARD"
-    FORWARD = "FORWARD"
-    FULL = "FULL"
 
 
 class AvroCodec(enum.Enum):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from kafka_s3 import custom
+from kafka_s3.schemas.model import Compatibility
 from kafka_s3.settings.check import Checked
 from kafka_s3.settings.content import (
     AvroCodec,
-    Compatibility,
     Compression,
     Converter,
     ConverterSettings,

@@ -1,0 +1,67 @@
+"""A range's objects have the same bytes whoever writes them: that is what makes a retry adopt them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_s3.settings.content import AvroCodec, Format, ParquetCodec
+from kafka_s3.settings.format_names import FORMATS
+from tests.pairs.plans import COUNT, every_hash, plans
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_format_and_codec_has_a_plan() -> None:
+    """A format or a codec that is new fails here until its bytes are looked at."""
+    given = [plan.properties for plan in plans().values()]
+    written = {each["format.class"] for each in given}
+    assert {choice.name for choice in FORMATS} | {each.value for each in Format} <= written
+    assert {each.get("avro.codec") for each in given} >= {codec.value for codec in AvroCodec}
+    assert {each.get("parquet.codec") for each in given} >= {codec.value for codec in ParquetCodec}
+
+
+@pytest.mark.parametrize("name", plans())
+def test_two_runs_write_the_same_bytes(name: str) -> None:
+    """However Kafka cuts a range into batches, and whatever the size of parts: the same keys with the same hashes, the
+    same records refused for the same reasons."""
+    plan = plans()[name]
+    examples = 2 if name.startswith("beside") else 5
+
+    @settings(max_examples=examples, deadline=None)
+    @given(
+        st.lists(st.integers(1, COUNT - 1), max_size=12),
+        st.sampled_from([1, 7, 64, COUNT, 10 * COUNT]),
+        st.sampled_from([100, 10_000]),
+    )
+    def same_bytes(cuts: list[int], flush_size: int, part_size: int) -> None:
+        once = plan.hashes((), flush_size)
+        assert once == plan.hashes(cuts, flush_size, part_size)
+        assert len(once) >= COUNT // flush_size
+
+    same_bytes()
+
+
+def test_two_processes_write_the_same_bytes() -> None:
+    """Nothing depends on the order of a set, on an address, or on what a process did before."""
+    path = os.pathsep.join([str(ROOT / "jobs"), str(ROOT)])
+    found = [
+        subprocess.run(
+            [sys.executable, "-m", "tests.pairs.plans", cut],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path},
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+            timeout=300,
+        ).stdout
+        for seed, cut in (("1", "300"), ("2", "37"))
+    ]
+    first, second = map(json.loads, found)
+    assert first == second == every_hash(100)
