@@ -98,10 +98,11 @@ def formats(servers: Servers, records: int, repetitions: int) -> None:
             f"{max(each.rss for each in found) / 2**20:.0f}",
         )
     console.print(table)
-    blocks, plain = costs["bytes, Block-GZIP"], costs["bytes, gzip"]
-    cpu = statistics.median(each.cpu_s for each in blocks) / statistics.median(each.cpu_s for each in plain)
-    size = blocks[-1].bytes / plain[-1].bytes
-    console.print(f"Block-GZIP over gzip: CPU {cpu:.2f}x, bytes {100 * (size - 1):+.2f} % (goals 1.1x, 1 %)")
+    blocks = costs["bytes, Block-GZIP"]
+    for name in ("JSON to JSON, gzip", "bytes, gzip"):
+        cpu = statistics.median(each.cpu_s for each in blocks) / statistics.median(each.cpu_s for each in costs[name])
+        size = blocks[-1].bytes / costs[name][-1].bytes
+        console.print(f"Block-GZIP over {name}: CPU {cpu:.2f}x, bytes {100 * (size - 1):+.2f} % (goals 1.1x, 1 %)")
 
 
 def memory(servers: Servers, records: int, repetitions: int) -> None:  # noqa: ARG001  # once says it

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from typing import Any
 
 import pytest
@@ -145,3 +147,21 @@ def test_every_form_of_projected_rows_says_the_same(data: st.DataObject) -> None
     if json.loads(target.text)["fields"] and rows.has_columns(target):
         plain = rows.arrow(bare(target)).to_pylist()
         assert plain == _rows(bare(target), [b"\0\0\0\0\1" + each for each in expected]).arrow(bare(target)).to_pylist()
+
+
+def test_a_batch_is_freed_once_its_rows_are() -> None:
+    """Nothing of it waits for Python to look for circles, which a task has it do seldom."""
+    source, target = record(A, B), record(A, B, NOTE)
+    values = codec(source).encode([{"a": row, "b": "x"} for row in range(60)])
+    rows = _rows(source, [b"\0\0\0\0\1" + datum for datum in values])
+    rows.datums(target)
+    rows.arrow(target)
+    rows.column(("a",))
+    rows.values(target)
+    group = weakref.ref(rows._groups[0])
+    gc.disable()
+    try:
+        del rows
+        assert group() is None
+    finally:
+        gc.enable()
