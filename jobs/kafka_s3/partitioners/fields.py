@@ -39,7 +39,7 @@ class FieldReader:
         """
         try:
             found = list(map(self._decode, values))  # type: ignore[arg-type]  # None raises TypeError
-        except (msgspec.DecodeError, TypeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, TypeError, RecursionError):
             return self._one_by_one(values, excluded)
         columns = [_column(found, slots) for slots in self._slots]
         if any(msgspec.UnsetType in set(map(type, column)) for column in columns):
@@ -140,10 +140,10 @@ def _inner(value: Any, slot: str) -> Any:
 
 
 def _parse(value: bytes) -> Any:
-    """A value that the fast way did not take; the converter has found it to be JSON already, or it is excluded."""
+    """A value that the fast way did not take. It need not be JSON: some formats take whatever bytes there are."""
     try:
         return msgspec.json.decode(value)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
         return json.loads(value.removeprefix(_BYTE_ORDER_MARK))
