@@ -66,7 +66,7 @@ class TypedJson:
                 self._form.settle_all(found)
                 if not (self._nullable and None in found):
                     return TypedRows(self.schema, self._form, found, sizes)
-        except (msgspec.DecodeError, TypeError, RecursionError, NotTyped):
+        except (msgspec.DecodeError, UnicodeDecodeError, TypeError, RecursionError, NotTyped):
             pass
         return self._each(values)
 
@@ -90,7 +90,7 @@ class TypedJson:
                 settle = self._form.settle
                 made = made if made is None or settle is None else settle(made)
                 return Tombstone() if made is None else made
-        except (msgspec.DecodeError, RecursionError, NotTyped):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, NotTyped):
             pass
         try:
             parsed = parse(value)
