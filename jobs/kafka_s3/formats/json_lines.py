@@ -171,7 +171,9 @@ class JsonArrayEncoder:
         return self._stream.compress(data), len(data)
 
     def rows_until(self, rows: Any, start: int, stop: int, room: int) -> int | None:
-        return _rows_until(self._texts, rows, start, stop, room)
+        # The first row of all has another thing in front of it than the others.
+        more = room + len(_BETWEEN) - len(self._before)
+        return _rows_until(self._texts, rows, start, stop, more)
 
     def finish(self) -> bytes:
         begun = b"" if self._before == _BETWEEN else b"["
