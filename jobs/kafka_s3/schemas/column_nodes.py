@@ -120,13 +120,10 @@ class Text:
 
     def not_utf8(self, buffer: Buffer) -> list[int]:
         """Rows in which this is no UTF-8."""
-        gathered = self.gathered(buffer)
-        try:
-            gathered.view(pa.string()).validate(full=True)
-        except pa.ArrowInvalid:
-            found = [index for index, each in enumerate(gathered.to_pylist()) if not _is_utf8(each)]
-            return found if self.rows is None else self.rows[found].tolist()
-        return []
+        if buffer.are_utf8(self.starts, self.sizes):
+            return []
+        found = [index for index, each in enumerate(self.gathered(buffer).to_pylist()) if not _is_utf8(each)]
+        return found if self.rows is None else self.rows[found].tolist()
 
 
 def _is_utf8(data: bytes) -> bool:

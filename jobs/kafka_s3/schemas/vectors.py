@@ -119,11 +119,28 @@ class Buffer:
         count = len(starts)
         if not count:
             return pa.array([], pa.binary())
+        pieces = self._pieces(starts, sizes, pa.binary(), None)
+        return pieces.take(pa.array(np.arange(0, 2 * count - 1, 2, dtype=np.int32)))
+
+    def are_utf8(self, starts: Ints, sizes: Ints) -> bool:
+        """Whether all of these pieces are UTF-8; they are looked at where they are."""
+        count = len(starts)
+        if not count:
+            return True
+        try:
+            # What stands between two pieces is null, and so not looked at.
+            self._pieces(starts, sizes, pa.string(), pa.py_buffer(b"\x55" * (count // 4 + 1))).validate(full=True)
+        except pa.ArrowInvalid:
+            return False
+        return True
+
+    def _pieces(self, starts: Ints, sizes: Ints, kind: pa.DataType, present: pa.Buffer | None) -> pa.Array:
+        """Pieces of the buffer, and what stands between each two of them."""
+        count = len(starts)
         offsets = np.empty(2 * count, dtype=np.int32)
         offsets[0::2] = starts
         offsets[1::2] = starts + sizes
-        pieces = pa.Array.from_buffers(pa.binary(), 2 * count - 1, [None, pa.py_buffer(offsets), self.arrow])
-        return pieces.take(pa.array(np.arange(0, 2 * count - 1, 2, dtype=np.int32)))
+        return pa.Array.from_buffers(kind, 2 * count - 1, [present, pa.py_buffer(offsets), self.arrow])
 
     def decimals(self, starts: Ints, sizes: Ints, kind: pa.DataType) -> pa.Array | None:
         """Unscaled values, the highest byte first, as decimals; `None` if one has more bytes or digits than that."""
