@@ -1,7 +1,8 @@
 """Measure the export against the baseline, in one run, and print the ratios.
 
 CPU is that of the whole process tree (JVM, driver, Python workers) beyond start-up, which is the same job on a topic
-of a few records. Brokers and stores are other trees. Nothing here passes or fails: machines differ, ratios less so.
+of a few records. Brokers and stores are other trees. Nothing here passes or fails but memory: machines differ, ratios
+less so.
 """
 
 import argparse
@@ -12,19 +13,17 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
+from bench.formats import Servers, formats, memory
 from bench.measure import Measured, measure
-from bench.records import PARTITIONS, produce
-from kafka_s3.commit_log import PlannedRange
-from kafka_s3.export.task import RangeTask
+from bench.one_task import tasks_of
+from bench.output import console, spread
+from bench.records import PARTITIONS, produce, values
 from kafka_s3.job import LOCAL_CONF, driver_environment
-from kafka_s3.ports import PartitionOffsets
 from kafka_s3.settings import Lookups, load, read_text
 from kafka_s3.wiring import export_ranges
 from tools.parts.java import find_java
@@ -46,7 +45,7 @@ FORMATS = {
     ),
     "JSON": ("io.confluent.connect.s3.format.json.JsonFormat", "org.apache.kafka.connect.json.JsonConverter"),
 }
-console = Console(highlight=False, width=None if sys.stdout.isatty() else 170)
+PARTS = ("start", "exports", "partitioners", "formats", "memory", "parse")
 
 
 def main() -> int:
@@ -54,20 +53,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench")
     parser.add_argument("--records", type=int, default=3_000_000)
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--only", choices=["start", "exports", "partitioners"], help="one part of it")
+    parser.add_argument("--only", choices=PARTS, help="one part of it")
     parser.add_argument("--profile", action="store_true", help="only say where the time of one task goes")
     arguments = parser.parse_args()
     with KafkaBroker() as kafka, MotoServer() as s3, tempfile.TemporaryDirectory() as folder:
         bench = Bench(kafka, s3, Path(folder), arguments.records)
-        bench.prepare()
+        spark = {"start": bench.spark_start, "exports": bench.exports, "partitioners": bench.partitioners}
+        if arguments.profile or arguments.only in (None, *spark):
+            bench.prepare()
         if arguments.profile:
             profile(bench)
             return 0
-        parts = {"start": bench.spark_start, "exports": bench.exports, "partitioners": bench.partitioners}
-        for name, part in parts.items():
+        for name, part in spark.items():
             if arguments.only in (None, name):
                 part(arguments.repetitions)
-    parse_twenty(arguments.repetitions)
+        for name, alone in {"formats": formats, "memory": memory}.items():
+            if arguments.only in (None, name):
+                alone(Servers(kafka, s3, bench.folder, bench.environment), arguments.records, arguments.repetitions)
+    if arguments.only in (None, "parse"):
+        parse_twenty(arguments.repetitions)
     return 0
 
 
@@ -89,8 +93,8 @@ class Bench:
         """The topics: one of `records`, one of a few."""
         for topic in ("full", "few"):
             self.kafka.create_topic(topic, PARTITIONS)
-        mean = produce(self.kafka.bootstrap_servers, "full", self.records)
-        produce(self.kafka.bootstrap_servers, "few", PARTITIONS)
+        mean = produce(self.kafka.bootstrap_servers, "full", values(self.records))
+        produce(self.kafka.bootstrap_servers, "few", values(PARTITIONS))
         console.print(f"{self.records:,} records of {mean:.0f} bytes in {PARTITIONS} partitions, local[2]")
 
     def submit(self, script: Path | str, *arguments: str, until: str = "") -> Measured:
@@ -228,10 +232,8 @@ def profile(bench: Bench) -> None:
         lookups = Lookups(env=bench.environment, read_file=read_text)
         aws = {"aws_access_key_id": bench.s3.access_key, "aws_secret_access_key": bench.s3.secret_key}
         settings = load(connector, lookups=lookups, aws_connection=aws).settings
-        ranges = [PlannedRange("full", partition, 0, end) for partition in range(PARTITIONS)]
-        tasks = [RangeTask(each, 0, 0, PartitionOffsets(0, end, end)) for each in ranges]
         profiler = cProfile.Profile()
-        profiler.runcall(export_ranges, settings, tasks)
+        profiler.runcall(export_ranges, settings, tasks_of("full", PARTITIONS, end))
         console.print(f"{format} gzip, {bench.records:,} records:")
         pstats.Stats(profiler, stream=sys.stdout).sort_stats("tottime").print_stats(12)
 
@@ -257,11 +259,6 @@ def parse_twenty(repetitions: int) -> None:
             ran = measure([sys.executable, "-c", code, folder, *paths], environment)
             seconds.append(float(ran.output.rsplit("parsed in", 1)[1]))
     console.print(f"parse of 20 connectors, airflow.sdk imported: {spread(seconds)} s")
-
-
-def spread(found: Sequence[float], digits: int = 2) -> str:
-    """min/median/max"""
-    return "/".join(f"{each:,.{digits}f}" for each in (min(found), statistics.median(found), max(found)))
 
 
 if __name__ == "__main__":

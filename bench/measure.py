@@ -24,12 +24,13 @@ _SAMPLE_S = 0.1
 @dataclass(frozen=True, slots=True)
 class Measured:
     """One run of a command: `cpu_s` user and system of the tree, `workers_cpu_s` that of Spark's Python workers in it;
-    `rss_max` of its largest Python worker, bytes."""
+    `rss_max` of its largest Python worker and `rss_own` of the command's own process, both in bytes."""
 
     wall_s: float
     cpu_s: float
     workers_cpu_s: float
     rss_max: int
+    rss_own: int
     first_line_s: float | None
     output: str
 
@@ -64,26 +65,28 @@ def _run(until: str, command: Sequence[str]) -> Measured:
         if first is None and until and until in line:
             first = time.monotonic() - began
         lines.append(line)
-    used = _wait_for_all(process, workers)
+    used, rss_own = _wait_for_all(process, workers)
     wall = time.monotonic() - began
     if process.returncode != 0:
         print("".join(lines[-30:]))
         sys.exit(1)
     sampled = sum(workers.cpu_s.values())
-    return Measured(wall, used + sampled, sampled, workers.rss_max, first, "".join(lines))
+    return Measured(wall, used + sampled, sampled, workers.rss_max, rss_own, first, "".join(lines))
 
 
-def _wait_for_all(process: subprocess.Popen[str], workers: "_Workers") -> float:
-    """The CPU time, in seconds, of the command and of all that it left behind, the workers' apart."""
-    used = 0.0
+def _wait_for_all(process: subprocess.Popen[str], workers: "_Workers") -> tuple[float, int]:
+    """The CPU time, in seconds, of the command and of all that it left behind, the workers' apart; and the most memory
+    that the command's own process had."""
+    used, rss_own = 0.0, 0
     while True:
         try:
             pid, status, usage = os.wait4(-1, 0)
         except ChildProcessError:
             workers.stop()
-            return used
+            return used, rss_own
         if pid == process.pid:
             process.returncode = os.waitstatus_to_exitcode(status)
+            rss_own = usage.ru_maxrss * 1024
         if pid not in workers.cpu_s:
             used += usage.ru_utime + usage.ru_stime
 

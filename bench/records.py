@@ -1,15 +1,42 @@
-"""The bench's topic: JSON records of 208 bytes on average, deterministic."""
+"""The bench's topics: JSON records of 208 bytes on average, the same as Avro of 132; deterministic."""
 
 import random
 import sys
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
+import msgspec
 from confluent_kafka import Producer
+
+from kafka_s3.schemas.datums import codec
+from kafka_s3.schemas.model import schema_of
 
 PARTITIONS: Final = 4
 BASE_MS: Final = 1_700_000_000_000
 _WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliett")
+
+
+#: What the JSON says, as Avro.
+AVRO: Final[dict[str, Any]] = {
+    "type": "record",
+    "name": "Event",
+    "namespace": "bench",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "user", "type": "string"},
+        {"name": "session", "type": "string"},
+        {"name": "amount", "type": "double"},
+        {"name": "words", "type": "string"},
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+        {"name": "ok", "type": "boolean"},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    ],
+}
+#: Its next version, which older records are projected to.
+NEWER: Final[dict[str, Any]] = {
+    **AVRO,
+    "fields": [*AVRO["fields"], {"name": "note", "type": ["null", "string"], "default": None}],
+}
 
 
 def values(count: int) -> Iterator[bytes]:
@@ -35,7 +62,20 @@ def values(count: int) -> Iterator[bytes]:
         )
 
 
-def produce(bootstrap_servers: str, topic: str, count: int) -> float:
+def avro_values(count: int, id: int, newer_id: int, partitions: int) -> Iterator[bytes]:
+    """The same records behind the id of a registry's schema; the first of each partition is of the next version."""
+    head, newer_head = b"\0" + id.to_bytes(4, "big"), b"\0" + newer_id.to_bytes(4, "big")
+    encode, encode_newer = codec(schema_of(AVRO)).encode, codec(schema_of(NEWER)).encode
+    for number, value in enumerate(values(count)):
+        record = msgspec.json.decode(value)
+        record["amount"] = float(record["amount"])
+        if number < partitions:
+            yield newer_head + encode_newer([{**record, "note": None}])[0]
+        else:
+            yield head + encode([record])[0]
+
+
+def produce(bootstrap_servers: str, topic: str, found: Iterable[bytes], partitions: int = PARTITIONS) -> float:
     """Fill the topic, spread evenly over its partitions; the mean size of a value in bytes."""
     producer = Producer(
         {
@@ -46,18 +86,19 @@ def produce(bootstrap_servers: str, topic: str, count: int) -> float:
             "compression.type": "lz4",
         }
     )
-    size = 0
-    for number, value in enumerate(values(count)):
+    size = number = 0
+    for number, value in enumerate(found, 1):
         size += len(value)
+        at = number - 1
         while True:
             try:
-                producer.produce(topic, value, b"%08d" % number, number % PARTITIONS, timestamp=BASE_MS + number)
+                producer.produce(topic, value, b"%08d" % at, at % partitions, timestamp=BASE_MS + at)
                 break
             except BufferError:
                 producer.poll(0.2)
-        if number % 10_000 == 0:
+        if at % 100_000 == 0:
             producer.poll(0)
-            sys.stderr.write(f"\rproducing {number:,} of {count:,}")
+            sys.stderr.write(f"\r{topic}: {at:,} records")
     producer.flush()
     sys.stderr.write("\r" + " " * 60 + "\r")
-    return size / max(count, 1)
+    return size / max(number, 1)

@@ -149,6 +149,7 @@ class RangeEntry(msgspec.Struct, frozen=True, kw_only=True):
     rejected: int
     tombstones: int
     skipped_offsets: int
+    tombstones_written: int = 0  # among the records: their keys are in objects (behavior.on.null.values=write)
     leader_epoch: int | None
     log_start: int
     high_watermark: int

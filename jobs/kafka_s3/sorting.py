@@ -49,6 +49,10 @@ class FamilyKey:
         return self.identity[0]
 
     @property
+    def is_tombstone(self) -> bool:
+        return self.identity[1]
+
+    @property
     def targets(self) -> tuple[Schema | None, ...]:
         return self.identity[2]
 

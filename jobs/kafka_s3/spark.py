@@ -25,7 +25,7 @@ from kafka_s3.lifetime import die_with_parent
 from kafka_s3.planning import RunRequest
 from kafka_s3.settings import Lookups, load, read_text
 from kafka_s3.settings.model import Settings
-from kafka_s3.wiring import ask_registries, export_ranges, make_exporter, report_letters
+from kafka_s3.wiring import ask_registries, export_ranges, make_exporter, make_registries, report_letters
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,11 +53,12 @@ class SparkExecute:
     def __init__(self, context: SparkContext, settings: Settings) -> None:
         self._context = context
         self._settings = settings
+        self._registries = make_registries(settings)
 
     def __call__(self, tasks: Sequence[RangeTask]) -> list[RangeResult]:
         groups = balance(tasks, self._settings.limits.tasks_max)
         settings, driver = self._settings, fingerprint()
-        known = ask_registries(settings, tasks)
+        known = ask_registries(settings, self._registries, tasks)
         # The closure holds the settings, secrets included; groups and schemas, which Spark writes to files, hold none.
         schemas = self._context.broadcast(known) if known != NOTHING_KNOWN else None
         results = self._context.parallelize(groups, len(groups)).map(

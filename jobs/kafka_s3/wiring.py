@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from kafka_s3.export.run import Execute, Exporter, Tell
-from kafka_s3.export.schemas import NOTHING_KNOWN, Known, known_schemas
+from kafka_s3.export.schemas import NOTHING_KNOWN, Known, known_schemas, merge
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
 from kafka_s3.ports import KnownSchemas, Registries, SchemaRegistry
 from kafka_s3.settings.content import ConverterSettings
@@ -39,14 +39,18 @@ def make_registries(settings: Settings, known: Known = NOTHING_KNOWN) -> Registr
         return ConfluentRegistry(converter.registry, schemas)
 
     value, key = settings.format.value, settings.format.key
-    values, keys = make(value, known.values), make(key, known.keys)
-    return Registries(values, values if value.registry == key.registry else keys)
+    if value.registry == key.registry:  # then ids mean the same in both
+        both = make(value, merge(known.values, known.keys))
+        return Registries(both, both)
+    return Registries(make(value, known.values), make(key, known.keys))
 
 
-def ask_registries(settings: Settings, tasks: Sequence[RangeTask]) -> Known:
-    """What the tasks' topics have in the registries, asked for once and not by every task."""
+def ask_registries(settings: Settings, registries: Registries, tasks: Sequence[RangeTask]) -> Known:
+    """What the tasks' topics have in the registries, asked for by the driver and not by every task.
+
+    A registry answers the same question once, so the batches of a run ask together: its ends were fixed before.
+    """
     topics = sorted({task.planned.topic for task in tasks})
-    registries = make_registries(settings)
     values, keys = registries.values, registries.keys
     return Known(
         known_schemas(values, settings, topics, key=False) if values is not None else KnownSchemas(),
@@ -67,22 +71,26 @@ def report_letters(exporter: Exporter, tell: Tell) -> None:
 
 def export_ranges(settings: Settings, tasks: Sequence[RangeTask], known: Known = NOTHING_KNOWN) -> list[RangeResult]:
     """Some ranges, one after the other, over the real bucket and broker: the work of one Spark task."""
+    return _export_ranges(settings, tasks, make_registries(settings, known))
+
+
+def _export_ranges(settings: Settings, tasks: Sequence[RangeTask], registries: Registries) -> list[RangeResult]:
     from kafka_s3.kafka import KafkaSource
     from kafka_s3.s3 import S3Store
 
     gc.set_threshold(GC_THRESHOLD)
     store, source = S3Store(settings.s3), KafkaSource(settings.kafka)
-    registries = make_registries(settings, known)
     return [export_range(settings, task, store, source, registries) for task in tasks]
 
 
 def in_threads(settings: Settings) -> Execute:
     """Executes ranges in this process, `tasks.max` at once: a run without Spark."""
+    registries = make_registries(settings)  # what one thread asks, all know
 
     def execute(tasks: Sequence[RangeTask]) -> list[RangeResult]:
-        known = ask_registries(settings, tasks)
+        ask_registries(settings, registries, tasks)
         with ThreadPoolExecutor(min(settings.limits.tasks_max, len(tasks))) as pool:
-            made = pool.map(lambda task: export_ranges(settings, [task], known), tasks)
+            made = pool.map(lambda task: _export_ranges(settings, [task], registries), tasks)
             return [result for done in made for result in done]
 
     return execute

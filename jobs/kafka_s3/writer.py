@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, overload
+from typing import Any, Final, Protocol, overload
 
 from kafka_s3.converters.columns import Columns
 from kafka_s3.families import ClosedBy, Family, OpenUpload, WrittenObject
@@ -26,6 +26,9 @@ from kafka_s3.rows import Excluded, Rows, Stage, Tombstone, Unwritable
 from kafka_s3.settings.content import NullValues
 from kafka_s3.settings.model import Settings
 from kafka_s3.sorting import FamilyKey, Sorting
+
+#: Of why a record is refused: some quote what they refuse, and the reason goes into logs, entries and messages.
+REASON_CHARS_MAX: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Written:
     rejected: int = 0
     tombstones: int = 0
     stopped_at: Rejected | None = None
+    tombstones_written: int = 0  # among the records
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ class RangeWriter:
         self._paths = partitioner_for(settings, at_ms, self._sorting.longest_extension)
         self._open: dict[FamilyKey, Family] = {}
         self._objects: list[WrittenObject] = []
-        self._records = self._bytes = self._tombstones = self._rejected = 0
+        self._records = self._bytes = self._tombstones = self._tombstones_written = self._rejected = 0
         self._stopped_at: Rejected | None = None
 
     def write(self, batch: RecordBatch) -> bool:
@@ -135,6 +139,7 @@ class RangeWriter:
             self._rejected,
             self._tombstones,
             self._stopped_at,
+            self._tombstones_written,
         )
 
     def abort(self) -> None:
@@ -150,7 +155,10 @@ class RangeWriter:
         if self._settings.format.null_values is NullValues.WRITE and values.excluded:
             nulls = frozenset(index for index, why in values.excluded.items() if isinstance(why, Tombstone))
         excluded: dict[int, Excluded] = {
-            index: Unwritable(reason, Stage.TASK_PUT) for index, reason in paths.bad.items() if index not in nulls
+            # A reason may be the very thing that stood in the path's place, which nobody further on has to know.
+            index: Unwritable(str(reason), Stage.TASK_PUT)
+            for index, reason in paths.bad.items()
+            if index not in nulls
         }
         for column in reversed(others):
             excluded.update(column.excluded)
@@ -180,7 +188,7 @@ class RangeWriter:
                         self._tell(reported, batch, index)
                     continue
                 why = Unwritable("the value is null and behavior.on.null.values is fail", Stage.TASK_PUT)
-            rejected = Rejected(batch.tp, batch.offset_at(index), why.reason, why.stage)
+            rejected = Rejected(batch.tp, batch.offset_at(index), _cut(why.reason), why.stage)
             if not self._settings.tolerate_bad_records:
                 self._stopped_at = rejected
                 return index
@@ -231,6 +239,7 @@ class RangeWriter:
                 _note(family, chunk, start, start + count)
             size = family.append(columns, start, start + count, chunk.offset_at(start + count - 1))
             self._records += count
+            self._tombstones_written += count if key.is_tombstone else 0
             self._bytes += size
             start += count
             if closed_by is not None:
@@ -291,6 +300,10 @@ class RangeWriter:
         self._objects.append(self._open[key].close(closed_by))
         del self._open[key]  # only now: a close that failed is still to be aborted
         self._sorting.closed(key)
+
+
+def _cut(reason: str) -> str:
+    return reason if len(reason) <= REASON_CHARS_MAX else f"{reason[: REASON_CHARS_MAX - 1]}…"
 
 
 def _note(family: Family, chunk: _Chunk, start: int, stop: int) -> None:

@@ -25,7 +25,7 @@ from kafka_s3.settings.model import Settings
 from kafka_s3.writer import RangeWriter, Rejected, Written
 from tests.support import MINIMAL
 
-ENVELOPE = {"value.converter": "JsonConverter"}
+ENVELOPE = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "true"}
 PLAIN = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
 BYTES = {"value.converter": "ByteArrayConverter", "format.class": "ByteArrayFormat"}
 KEYS = {"store.kafka.keys": "true"}
@@ -115,6 +115,7 @@ def write(
     cuts: Sequence[int] = (),
     store: MemoryStore | None = None,
     registries: Registries = Registries(),
+    tp: TopicPartition = TP,
 ) -> Made:
     """Records of one range through the writer, in batches that end at `cuts`."""
     made = Made(Written(), MemoryStore(part_bytes_min=1) if store is None else store)
@@ -127,7 +128,7 @@ def write(
     writer = RangeWriter(settings, 0, 0, open_upload, registries=registries, refuse=refuse)
     edges = sorted({0, len(records), *(cut for cut in cuts if cut < len(records))})
     for start, end in itertools.pairwise(edges):
-        if not writer.write(ColumnBatch(TP, records[start:end])):
+        if not writer.write(ColumnBatch(tp, records[start:end])):
             break
     made.written = writer.finish()
     return made

@@ -339,3 +339,24 @@ def test_row_i_of_each_member_belongs_to_the_same_record(
 
 def _with_part_size(settings: Settings, size: int) -> Settings:
     return replace(settings, limits=replace(settings.limits, part_size_bytes=size))
+
+
+@pytest.mark.parametrize(
+    "partitioner",
+    [
+        {"partitioner.class": "FieldPartitioner", "partition.field.name": "f"},
+        {
+            "partitioner.class": "HourlyPartitioner",
+            "locale": "en",
+            "timezone": "UTC",
+            "timestamp.extractor": "RecordField",
+            "timestamp.field": "f",
+        },
+    ],
+)
+def test_a_field_is_read_from_bytes_that_nobody_has_looked_at(partitioner: Mapping[str, str]) -> None:
+    """Block-GZIP takes whatever a value is; one that no field can be read from is a bad record's, and stops nothing."""
+    values = [b'{"f":1}', b'{"f":"\xff"}', b'"\xff"', b"\xff", b"{", b'{"f":2}']
+    records = [record(offset, value) for offset, value in enumerate(values)]
+    made = write(settings_with(VALUES["block-gzip"][0], TOLERANT, partitioner), records)
+    assert (made.written.records, sorted(made.refused)) == (2, [1, 2, 3, 4])

@@ -109,7 +109,7 @@ HOMES = {
     "tenacity": {"retries"},
     "isal": {"formats"},
     "fastavro": {"schemas"},
-    "numpy": {"schemas"},
+    "numpy": {"formats", "schemas"},
     "pyarrow": {"schemas", "formats", "converters"},
     "click": {"cli"},
     "rich": {"cli"},

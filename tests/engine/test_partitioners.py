@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -389,6 +390,22 @@ def test_a_key_that_s3_cannot_take_is_a_bad_records(length: int) -> None:
         key = f"topics/orders/{paths.each[0]}/orders+3+{2**63 - 1}+g999999+100.json"
         assert len(key.encode()) <= 1024
     assert list(paths.bad) in ([], [0])
+
+
+def test_values_that_are_too_long_for_a_key_are_not_kept() -> None:
+    """Megabytes of text in a field, each time others, are refused each time and take no memory."""
+    partitioner = partitioner_for(make_settings(partitioner=FieldPartitioner(("f",))), AT_MS, ".json")
+    tracemalloc.start()
+    try:
+        for number in range(40):
+            batch = batch_of({"f": f"{number}{'x' * 1_000_000}"}, {"f": number})
+            assert list(partitioner(batch, Lines(batch.values())).bad) == [0]
+            if number == 4:
+                before, _ = tracemalloc.get_traced_memory()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 3_000_000
 
 
 @given(st.text(max_size=30))

@@ -440,8 +440,11 @@ def test_the_fast_way_is_the_slow_one(data: st.DataObject) -> None:
 @given(st.binary(max_size=60))
 @example(b'{"x":-0}')
 @example(b'{"x":\xed\xa0\x80}')
+@example(b'{"x":"\xed\xa0\x80"}')
+@example(b'{"x":"a\xff"}')
 def test_no_bytes_crash_it(value: bytes) -> None:
     """Any bytes are a row, a tombstone, or a record that says what is wrong."""
-    rows = read(of(["null", "double"]), value, b'{"x": 1}')
-    assert 1 not in rows.excluded
-    assert isinstance(rows.excluded.get(0), Tombstone | Unwritable | None)
+    for kind, good in (("double", b'{"x": 1}'), ("string", b'{"x": "a"}'), (["null", ENUM], b'{"x": "RED"}')):
+        rows = read(of(kind), value, good)
+        assert 1 not in rows.excluded
+        assert isinstance(rows.excluded.get(0), Tombstone | Unwritable | None)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_s3.records import Record
-from kafka_s3.settings.content import Compression, Gzip, NullValues, Own
+from kafka_s3.settings.content import Compression, Converter, Gzip, NullValues, Own
 from kafka_s3.settings.model import FieldPartitioner, FieldTime, RecordTime, Settings, TimePartitioner
 from kafka_s3.writer import Written
 from tests.engine.test_writer import Upload, bounds, left_out, write
@@ -181,6 +181,17 @@ def placed_in_order(uploads: Sequence[Upload]) -> bool:
 
 
 # A format of the user's own.
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=20), st.integers(1, 40), st.lists(st.integers(1, 19)))
+def test_where_an_object_of_an_own_format_ends_does_not_show_how_the_records_came(
+    lengths: list[int], bytes_max: int, cuts: list[int]
+) -> None:
+    """What a class adds to the values does not count: a limit in bytes cuts the same objects whatever the batches."""
+    records = [Record(offset, b"x" * length, timestamp_ms=0) for offset, length in enumerate(lengths)]
+    own = Own(f"{__name__}:Bracketed")
+    settings = make_settings(converter=Converter.BYTE_ARRAY, format=own, flush_size=100, object_bytes_max=bytes_max)
+    assert write(settings, records, cuts)[0] == write(settings, records)[0]
 
 
 class Bracketed:

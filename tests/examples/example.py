@@ -14,17 +14,14 @@ class Runs:
     """It exports. `objects`: the offsets in each object, by the key below `topics/<topic>/`; `{t}` is the topic.
 
     `hours`: the two hours of the records are runs of their own, since the path is made of the runs' logical times.
+    `registered`: its values have a schema in a registry, as the pages have in mind.
+    `refused`: a tenth record is bad, and lies in the topic of dead letters.
     """
 
     objects: Mapping[str, Sequence[int]]
     hours: bool = False
-
-
-@dataclass(frozen=True)
-class Needs:
-    """It is right and accepted; what it makes of records comes with `parts`: then its outcome is a `Runs`."""
-
-    parts: str
+    registered: bool = False
+    refused: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class Example:
     name: str
     page: str
     properties: Properties
-    outcome: Runs | Needs | Wrong
+    outcome: Runs | Wrong
     base: Properties = field(default_factory=dict)
     suffix: str = ".json"
 
@@ -91,9 +88,18 @@ def hour_folder(hour: int) -> str:
 BY_THREES: Final = threes(".json", "partition=0")
 AT_ONCE: Final = {"partition=0/{t}+0+0000000000.json": range(9)}
 BY_HOUR: Final = threes(".json", hour_folder(10), hour_folder(10), hour_folder(11))
-AVRO_FILES: Final = Needs("Avro files")
-PARQUET_FILES: Final = Needs("Parquet files")
-DEAD_LETTERS: Final = Needs("dead letters")
+AVRO_FILES: Final = Runs(threes(".avro", "partition=0"), registered=True)
+PARQUET_FILES: Final = Runs(threes(".snappy.parquet", "partition=0"), registered=True)
+#: An hour in an object, from Avro to Parquet.
+HOURS_OF_PARQUET: Final = Runs(
+    {
+        f"{hour_folder(10)}/{{t}}+0+0000000000.snappy.parquet": range(6),
+        f"{hour_folder(11)}/{{t}}+0+0000000006.snappy.parquet": range(6, 9),
+    },
+    hours=True,
+    registered=True,
+    refused=True,
+)
 NO_PATTERN: Final = {
     "path.format": "Path format cannot be empty.",
     "partition.duration.ms": "Partition duration needs to be a positive.",

@@ -97,8 +97,9 @@ def test_rows_until_is_where_the_room_ends(kind: Any, numbers: list[float | None
     """The fewest rows that fill the room, by the bytes that they will be; `None` if all of them leave some."""
     rows = structs(numbers)
     encoder = kind(".json", NoCompression(), DecimalFormat.BASE64).open(SCHEMA)
-    between = 2 if kind is JsonArray else 1
-    sizes = [len(line) + between for line in writer_for(SCHEMA, DecimalFormat.BASE64)(rows.values(SCHEMA))]
+    lines = writer_for(SCHEMA, DecimalFormat.BASE64)(rows.values(SCHEMA))
+    more = [1] + [1 if kind is JsonLinesFormat else 2] * len(lines)  # a line feed; or a bracket, then a comma too
+    sizes = [len(line) + each for line, each in zip(lines, more, strict=False)]
     expected = next((count for count in range(1, len(sizes) + 1) if sum(sizes[:count]) >= room), None)
     assert encoder.rows_until(rows, 0, len(numbers), room) == expected
     if expected is not None and expected < len(numbers):

@@ -1,4 +1,4 @@
-"""Places to export from, for one test and for a file of tests."""
+"""Places to export from, for one test and for a file of tests; and Spark as a reader."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from tests.adapters.registry_side import forwarding
 from tests.readers.place import Gate, Place
@@ -42,3 +44,30 @@ def gate(registry_server: SchemaRegistry) -> Iterator[Gate]:
     made.open()
     yield made
     made.close()
+
+
+@pytest.fixture(scope="module")
+def spark(java_home: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Spark in this process, and no JVM after it."""
+    folder = tmp_path_factory.mktemp("spark")
+    builder = SparkSession.builder.master("local[1]").appName("readers")
+    for name, value in {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.log.level": "OFF",
+    }.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    gateway = SparkContext._gateway
+    session.stop()
+    assert gateway is not None
+    gateway.shutdown()
+    gateway.proc.stdin.close()  # the JVM's sign to end
+    gateway.proc.wait(60)
+    SparkContext._gateway = SparkContext._jvm = None

@@ -24,7 +24,7 @@ from kafka_s3.s3 import S3Store
 from kafka_s3.settings import Lookups, load
 from kafka_s3.settings.model import Settings
 from kafka_s3.wiring import in_threads, make_exporter, make_registries
-from tests.adapters.loopback import Seen, answer
+from tests.adapters.loopback import Seen
 from tests.cli.command import write_properties
 from tests.support import request
 from tools.parts.kafka import KafkaBroker
@@ -63,8 +63,10 @@ class Place:
             producer.produce(self.topic, value, partition=partition, **more)
         assert producer.flush(30) == 0
 
-    def encoded(self, schema: Schema | str, value: Any, *, subject: str = "topic") -> bytes:
-        """A value's bytes; `subject`: "topic" or "record", by which name the schema is registered."""
+    def encoded(
+        self, schema: Schema | str, value: Any, *, subject: str = "topic", of: str = MessageField.VALUE
+    ) -> bytes:
+        """A value's bytes, or a key's; `subject`: "topic" or "record", by which name the schema is registered."""
         schema = Schema(schema, "AVRO") if isinstance(schema, str) else schema
         known = (schema.schema_str or "", subject)
         if known not in self.serializers:
@@ -73,7 +75,7 @@ class Place:
             strategy = topic_subject_name_strategy if subject == "topic" else record_subject_name_strategy
             options = {"auto.register.schemas": True, "subject.name.strategy": strategy}
             self.serializers[known] = AvroSerializer(self.registry.client(), schema, conf=options)
-        made = self.serializers[known](value, SerializationContext(self.topic, MessageField.VALUE))
+        made = self.serializers[known](value, SerializationContext(self.topic, of))
         assert isinstance(made, bytes)
         return made
 
@@ -134,12 +136,12 @@ class Connector:
         assert report.exit_status == 0, report.problems()
         return self
 
-    def verified(self) -> Verified:
-        """What `kafka-s3 verify --against-kafka` finds."""
+    def verified(self, *, against_kafka: bool = True) -> Verified:
+        """What `kafka-s3 verify` finds."""
         settings = self.settings()
         log = Log(S3Store(settings.s3), LogLayout(settings.log_root, settings.name))
         kafka = Kafka(Broker(settings), KafkaSource(settings.kafka), make_registries(settings))
-        return verify(settings, log, kafka, tell=lambda _: None)
+        return verify(settings, log, kafka if against_kafka else None, tell=lambda _: None)
 
     def objects(self, prefix: str = "topics/") -> dict[str, bytes]:
         client = self.place.moto.client()
@@ -226,6 +228,3 @@ def record(name: str, fields: Mapping[str, Any] | list[dict[str, Any]]) -> dict[
     if isinstance(fields, Mapping):
         fields = [{"name": each, "type": kind} for each, kind in fields.items()]
     return {"type": "record", "name": name, "fields": fields}
-
-
-REFUSAL = answer(401, b'{"error_code":401,"message":"Unauthorized"}')

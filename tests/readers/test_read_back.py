@@ -3,7 +3,7 @@
 `TYPES` says which type each reader gives each of Avro's. Two readers do not take everything:
 
 * Spark 4 refuses a Parquet file with times of a day when it looks at its columns by itself; a schema of one's own
-  that calls them bigint reads them, as it does in files of Connect's sink.
+  that calls them bigint reads them.
 * polars reads no Avro with maps, unions of several types, types that are only named, or defaults beside null; it
   reads all of them in Parquet.
 """
@@ -13,22 +13,25 @@ from __future__ import annotations
 import datetime as dt
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import duckdb
 import fastavro
 import polars
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark import SparkContext
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from kafka_s3.settings.content import AvroCodec, ParquetCodec
+from tests.formats.test_avro_objects import read as read_avro
 from tests.readers.conftest import MakePlace
 from tests.readers.everything import EVERYTHING, FIELDS, FIRST, KEY, ROWS, complete, registered
-from tests.readers.place import AVRO, JSON, PARQUET, Connector
+from tests.readers.place import AVRO, JSON, PARQUET, Connector, Place
 
 MS, US = "Datetime(time_unit='ms', time_zone={})", "Datetime(time_unit='us', time_zone={})"
 PLACE_POLARS = "Struct({'street': String, 'zip': String})"
@@ -114,11 +117,13 @@ IN_JSON = [
 #: Readers that take objects for structs see every field in each of them.
 AS_STRUCTS = [IN_JSON[0], {**IN_JSON[1], "counts": {"x": None, "y": None}}]
 TIMES = ("clock", "tick")
+ROW_TYPE = pa.schema([("n", pa.int64()), ("partition", pa.int64())])
 NOT_FOR_POLARS = ("stops", "counts", "either", "level")
 
 
 @dataclass(frozen=True)
 class Exports:
+    place: Place
     avro: Connector
     parquet: Connector
     json: Connector
@@ -129,7 +134,7 @@ def exports(make_place: MakePlace) -> Exports:
     """One topic of two records with every type, exported in three formats."""
     place = make_place()
     place.send(registered(place), ROWS)
-    return Exports(*(place.connector(f"as-{name}", format).exported() for name, format in FORMATS.items()))
+    return Exports(place, *(place.connector(f"as-{name}", format).exported() for name, format in FORMATS.items()))
 
 
 FORMATS = {"avro": AVRO, "parquet": PARQUET, "json": JSON}
@@ -145,33 +150,6 @@ def partial(make_place: MakePlace, format: str, *without: str) -> Connector:
 
 def _without(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in names}
-
-
-@pytest.fixture(scope="module")
-def spark(java_home: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Spark in this process, and no JVM after it."""
-    folder = tmp_path_factory.mktemp("spark")
-    builder = SparkSession.builder.master("local[1]").appName("readers")
-    for name, value in {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-        "spark.local.dir": str(folder),
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.sql.session.timeZone": "UTC",
-        "spark.log.level": "OFF",
-    }.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    yield session
-    gateway = SparkContext._gateway
-    session.stop()
-    assert gateway is not None
-    gateway.shutdown()
-    gateway.proc.stdin.close()  # the JVM's sign to end
-    gateway.proc.wait(60)
-    SparkContext._gateway = SparkContext._jvm = None
 
 
 def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
@@ -318,22 +296,80 @@ def test_spark_reads_json(exports: Exports, spark: SparkSession) -> None:
     assert rows_of(frame) == AS_STRUCTS
 
 
-# One file at a time, many files together.
+def test_decimals_in_json_may_be_numbers(exports: Exports) -> None:
+    """json.decimal.format=NUMERIC: to the last digit in the text, and numbers to readers of JSON."""
+    connector = exports.place.connector("numeric", JSON, json_decimal_format="NUMERIC").exported()
+    rows = [json.loads(line, parse_float=Decimal) for line in connector.body().splitlines()]
+    assert [(row["price"], row["total"]) for row in rows] == [(row["price"], row["total"]) for row in ROWS]
+    assert polars.read_ndjson(connector.file())["price"].to_list() == [-123.45, 0.01]
+    assert in_duckdb(f"SELECT price FROM read_json('{connector.file()}')")[1] == [{"price": -123.45}, {"price": 0.01}]
 
 
-def test_everybody_counts_the_same(make_place: MakePlace, spark: SparkSession) -> None:
-    """Of a bucket with many objects every reader sees every record once."""
+# Values that are no records.
+
+
+def test_plain_values_are_read(place: Place, spark: SparkSession) -> None:
+    """Numbers are a file of numbers in Avro and JSON, and the column `value` in Parquet."""
+    numbers = [1, -(2**40), 0]
+    place.send('{"type": "long"}', numbers)
+    assert list(fastavro.reader(io.BytesIO(place.connector("avro", AVRO).exported().body()))) == numbers
+    assert [json.loads(line) for line in place.connector("json", JSON).exported().body().split()] == numbers
+    file = place.connector("parquet", PARQUET).exported().file()
+    assert pq.read_table(file)["value"].to_pylist() == numbers
+    assert polars.read_parquet(file)["value"].to_list() == numbers
+    assert [row["value"] for row in in_duckdb(f"SELECT value FROM '{file}'")[1]] == numbers
+    assert [row["value"] for row in spark.read.parquet(file).collect()] == numbers
+
+
+def test_a_tree_is_read_but_not_in_columns(place: Place) -> None:
+    """A schema within itself is a file in Avro and in JSON; Parquet has no such columns, and the record is named."""
+    tree = {"type": "record", "name": "shop.Tree", "fields": [{"name": "below", "type": ["null", "shop.Tree"]}]}
+    value = {"below": {"below": {"below": None}}}
+    place.send(json.dumps(tree), [value])
+    assert list(fastavro.reader(io.BytesIO(place.connector("avro", AVRO).exported().body()))) == [value]
+    assert json.loads(place.connector("json", JSON).exported().body()) == value
+    report = place.connector("parquet", PARQUET).run()
+    assert report.exit_status == 65
+    assert f"topic {place.topic} partition 0 offset 0: " in report.problems()[0]
+    assert "below" in report.problems()[0]
+
+
+# Every codec.
+
+
+@pytest.mark.parametrize("codec", [each.value for each in ParquetCodec])
+def test_every_codec_of_parquet_is_read(exports: Exports, spark: SparkSession, codec: str) -> None:
+    """By all four readers, whatever the name's extension is; Spark has no brotli of its own."""
+    file = exports.place.connector(f"parquet-{codec.replace('_', '-')}", PARQUET, parquet_codec=codec).exported().file()
+    texts = [row["text"] for row in ROWS]
+    assert pq.read_table(file)["text"].to_pylist() == texts
+    assert polars.read_parquet(file)["text"].to_list() == texts
+    assert [row["text"] for row in in_duckdb(f"SELECT text FROM '{file}'")[1]] == texts
+    if codec != "brotli":
+        assert [row["text"] for row in spark.read.schema("text string").parquet(file).collect()] == texts
+
+
+@pytest.mark.parametrize("codec", [each.value for each in AvroCodec])
+def test_every_codec_of_avro_is_read(exports: Exports, codec: str) -> None:
+    body = exports.place.connector(f"avro-{codec}", AVRO, avro_codec=codec).exported().body()
+    assert fastavro.reader(io.BytesIO(body)).codec == codec
+    assert read_avro(body) == ROWS
+
+
+# Many files.
+
+
+def test_a_folder_of_many_objects_is_one_table(make_place: MakePlace, spark: SparkSession) -> None:
+    """Every reader sees every record once, and partition=0 in the paths as a column."""
     place = make_place(2)
     schema = json.dumps({"type": "record", "name": "shop.Row", "fields": [{"name": "n", "type": "long"}]})
     for partition in range(2):
         place.send(schema, [{"n": number} for number in range(partition, 500, 2)], partition=partition)
-    connector = place.connector("many", PARQUET, flush_size="60")
-    folder = connector.exported().folder()
+    folder = place.connector("many", PARQUET, flush_size="60").exported().folder() / "topics" / place.topic
     assert len(list(folder.glob("**/*.parquet"))) == 10
-    everything = list(range(500))
+    everything = [{"n": number, "partition": number % 2} for number in range(500)]
     pattern = f"{folder}/**/*.parquet"
-    assert sorted(pq.read_table(folder)["n"].to_pylist()) == everything
-    assert sorted(polars.read_parquet(pattern)["n"].to_list()) == everything
-    assert [row["n"] for row in in_duckdb(f"SELECT n FROM '{pattern}' ORDER BY n")[1]] == everything
-    frame = spark.read.option("recursiveFileLookup", "true").parquet(str(folder))
-    assert [row["n"] for row in frame.select("n").orderBy("n").collect()] == everything
+    assert pq.read_table(folder).sort_by("n").cast(ROW_TYPE).to_pylist() == everything
+    assert polars.read_parquet(pattern, hive_partitioning=True).sort("n").to_dicts() == everything
+    assert in_duckdb(f"SELECT * FROM read_parquet('{pattern}', hive_partitioning=true) ORDER BY n")[1] == everything
+    assert [row.asDict() for row in spark.read.parquet(str(folder)).orderBy("n").collect()] == everything

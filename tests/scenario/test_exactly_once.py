@@ -11,20 +11,25 @@ After every operation: nothing lost, nothing twice, positions never back, no obj
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kafka_s3.commit_log import ObjectEntry
 from kafka_s3.errors import ExporterError, StoreUnavailable
+from kafka_s3.export.log import Committed
 from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.letters import decode
 from kafka_s3.memory import MemoryBroker, MemoryStore
+from kafka_s3.naming import KeyLayout, parse_data_key
 from kafka_s3.ports import MultipartUpload, ObjectInfo, Put
 from kafka_s3.records import Record
-from kafka_s3.settings.content import NullValues
+from kafka_s3.settings.content import FileSettings, Format, NullValues
 from kafka_s3.settings.model import (
     DefaultPartitioner,
     FieldPartitioner,
@@ -130,10 +135,11 @@ class World:
     partitions: int = 2
     flush_size: int = 2
     partitioner: Partitioner = DefaultPartitioner()  # noqa: RUF009  # frozen
-    ignore_nulls: bool = True
+    sides: bool = False  # keys, headers and tombstones are written, bad records kept as dead letters
     store: MemoryStore = field(default_factory=lambda: MemoryStore(part_bytes_min=1))
     broker: MemoryBroker = field(default_factory=lambda: MemoryBroker(batch_records=3))
     visible: dict[tuple[int, int], bool] = field(default_factory=dict)
+    bad: set[tuple[int, int]] = field(default_factory=set)
     frozen: dict[str, bytes] = field(default_factory=dict)
     runs: int = 0
     clock_ms: int = 1000
@@ -142,15 +148,20 @@ class World:
         self.broker.create_topic(TOPIC, self.partitions)
 
     def settings(self) -> Settings:
-        return make_settings(
+        made = make_settings(
             flush_size=self.flush_size,
+            tolerate=self.sides,
             part_size=60,
             range_records_max=4,
             batch_records_max=9,
-            null_values=NullValues.IGNORE,
+            null_values=NullValues.WRITE if self.sides else NullValues.IGNORE,
             partitioner=self.partitioner,
             open_objects_max=2,
         )
+        if not self.sides:
+            return made
+        beside = FileSettings(Format.JSON)
+        return replace(made, format=replace(made.format, keys=beside, headers=beside))
 
     def exporter(self, accident: Accident | None = None) -> Exporter:
         return Exporter(self.settings(), StoreWithAccident(self.store, accident), self.broker)
@@ -162,11 +173,21 @@ class World:
         for _ in range(count):
             offset = self.end(partition)
             self.clock_ms += 400
-            record = identified(partition, offset, timestamp_ms=self.clock_ms)
-            if tombstone:
-                record = Record(offset, None, timestamp_ms=self.clock_ms)
-            self.broker.append(TOPIC, partition, record)
-            self.visible[(partition, offset)] = not tombstone
+            value = None if tombstone else identified(partition, offset).value
+            self._append(partition, offset, value)
+            self.visible[(partition, offset)] = not tombstone or self.sides
+
+    def produce_bad(self, partition: int) -> None:
+        """A record that is no JSON: only where bad records are tolerated, it would stop its partition for good."""
+        if self.sides:
+            partition %= self.partitions
+            offset = self.end(partition)
+            self._append(partition, offset, b"oops")
+            self.bad.add((partition, offset))
+
+    def _append(self, partition: int, offset: int, value: bytes | None) -> None:
+        key, headers = b"%d" % offset, (("h", b"%d" % offset),)
+        self.broker.append(TOPIC, partition, Record(offset, value, key, self.clock_ms, headers))
 
     def holes(self, partition: int, count: int) -> None:
         self.broker.append_holes(TOPIC, partition % self.partitions, count)
@@ -241,7 +262,7 @@ class World:
         for made in objects_of(entries):
             body = contents[made.key]
             assert (len(body), hashlib.sha256(body).hexdigest()) == (made.size, made.sha256), made.key
-            rows = [(row["p"], row["o"]) for row in rows_of(body, made.key)]
+            rows = self._records_in(made, contents)
             assert len(rows) == made.records
             assert rows[0][1] == made.first_offset
             assert rows[-1][1] == made.last_offset
@@ -250,6 +271,36 @@ class World:
                 seen[row] = made.key
         expected = {at for at, wanted in self.visible.items() if wanted and at[1] < position.get(at[0], 0)}
         assert set(seen) == expected
+        self._check_letters(entries, contents, position)
+
+    def _records_in(self, made: ObjectEntry, contents: Mapping[str, bytes]) -> list[tuple[int, int]]:
+        """The records of an object; of what lies beside it, that these are the same ones, in the same order."""
+        name = parse_data_key(KeyLayout(), TOPIC, made.key)
+        assert name is not None
+        rows = rows_of(contents[made.key], made.key)
+        # The keys of tombstones stand alone; a key, and a header, is its record's offset.
+        offsets = [int(row) if isinstance(row, str) else row["o"] for row in rows if not isinstance(row, list)]
+        for beside in made.companions:
+            other = parse_data_key(KeyLayout(), TOPIC, beside.key)
+            assert other == replace(name, extension=other.extension if other else "")
+            body = contents[beside.key]
+            assert (len(body), hashlib.sha256(body).hexdigest()) == (beside.size, beside.sha256)
+            theirs = rows_of(body, beside.key)
+            assert [int(row["headers"][0]["value"] if beside.what == "headers" else row) for row in theirs] == offsets
+        return [(name.partition, offset) for offset in offsets]
+
+    def _check_letters(
+        self, entries: Sequence[Committed], contents: Mapping[str, bytes], position: Mapping[int, int]
+    ) -> None:
+        """Every bad record that was passed over is in one dead-letter object, once, as it was."""
+        found: list[tuple[int, int]] = []
+        for letters in (done.dead_letters for each in entries for done in each.entry.ranges if done.dead_letters):
+            body = contents[letters.key]
+            assert hashlib.sha256(body).hexdigest() == letters.sha256
+            told = [decode(line) for line in gzip.decompress(body).splitlines()]
+            assert all(letter.value == b"oops" and letter.key == b"%d" % letter.offset for letter in told)
+            found += [(letter.partition, letter.offset) for letter in told]
+        assert sorted(found) == sorted(at for at in self.bad if at[1] < position.get(at[0], 0))
 
     def check_complete(self) -> None:
         """After runs without accidents everything is exported, however the history went."""
@@ -303,6 +354,24 @@ operations = st.one_of(
     st.just(lambda w: w.reconfigure()),
     st.builds(lambda p: lambda w: w.repartition(p), st.sampled_from(PARTITIONERS)),
 )
+
+
+with_bad = st.one_of(operations, st.builds(lambda p: lambda w: w.produce_bad(p), small))
+
+
+@given(st.lists(with_bad, min_size=2, max_size=8))
+@settings(max_examples=CASES // 5, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_what_lies_beside_records_and_bad_records_are_kept_exactly_once(
+    history: list[Callable[[World], None]],
+) -> None:
+    """The same with keys, headers, tombstones and bad records: families stay together, letters are neither lost nor
+    doubled."""
+    world = World(sides=True)
+    world.produce(0, 5, False)
+    for operation in history:
+        operation(world)
+        world.check()
+    world.check_complete()
 
 
 @given(st.lists(operations, min_size=2, max_size=8))

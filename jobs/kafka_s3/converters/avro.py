@@ -180,7 +180,10 @@ class AvroRows:
             return [max(len(self._groups[group].values[place]) - HEAD, 0) for group, place in pairs]
         if not self._groups:
             return [0] * len(self._places)
-        return [max(len(value) - HEAD, 0) for value in taken(self._groups[0].values, self._places)]
+        values = taken(self._groups[0].values, self._places)
+        if not self.excluded:
+            return [len(value) - HEAD for value in values]
+        return [max(len(value) - HEAD, 0) for value in values]
 
     def datums(self, target: Schema) -> Sequence[bytes]:
         group = self._group()
@@ -188,7 +191,7 @@ class AvroRows:
             return group.datums(self._places)
         projected = group.projected(target)
         if projected is not None:
-            return projected.group.datums(projected.moved(self._places))
+            return projected.datums(group, self._places)
         from kafka_s3.schemas.datums import codec
 
         return codec(target).encode(self.values(target))
@@ -203,29 +206,24 @@ class AvroRows:
 
     def arrow(self, target: Schema) -> Any:
         """`target` may also be a schema without its logical types (`bare`)."""
-        from kafka_s3.schemas.arrow import from_values
         from kafka_s3.schemas.columns import taken
 
-        found = self._under(target)
-        if found is None:
-            return from_values(self.values(target), target)
-        group, places = found
-        return taken(group.arrow(target), places)
+        group = self._group()
+        if _reads(target, group.schema):
+            return taken(group.arrow(target), self._places)
+        projected = group.projected(target)
+        if projected is not None:
+            return projected.arrow(group, self._places)
+        from kafka_s3.schemas.arrow import from_values
+
+        return from_values(self.values(target), target)
 
     def has_columns(self, target: Schema) -> bool:
         """Whether `arrow` comes without values, which then cost more than it."""
-        found = None if self._group_of is not None else self._under(target)
-        return found is not None and found[0].has_columns
-
-    def _under(self, target: Schema) -> tuple[Group, Sequence[int]] | None:
-        """The rows' datums under a schema, where these are to be had without values."""
-        from kafka_s3.schemas.bare import bare
-
-        group = self._group()
-        if target.text == group.schema.text or target.text == bare(group.schema).text:
-            return group, self._places
-        projected = group.projected(target)
-        return None if projected is None else (projected.group, projected.moved(self._places))
+        if self._group_of is not None or not self._groups:
+            return False
+        group = self._groups[0]
+        return group.has_columns and (_reads(target, group.schema) or group.projected(target) is not None)
 
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
         if not self._groups:
@@ -238,3 +236,10 @@ class AvroRows:
     def _group(self) -> Group:
         assert self._group_of is None, "only rows of one schema have another form"
         return self._groups[0]
+
+
+def _reads(target: Schema, schema: Schema) -> bool:
+    """Whether a schema is another one, or that without its logical types."""
+    from kafka_s3.schemas.bare import bare
+
+    return target.text == schema.text or target.text == bare(schema).text

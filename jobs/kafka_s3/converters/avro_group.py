@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_s3.rows import Excluded, Missing, Stage, Tombstone, Unwritable
@@ -13,21 +12,11 @@ from kafka_s3.schemas.walk import FEW
 if TYPE_CHECKING:  # they load pyarrow
     from kafka_s3.schemas.columns import Scan
     from kafka_s3.schemas.datums import Codec
+    from kafka_s3.schemas.splice import Splice
 
 #: A zero byte and a schema's id in four, in front of a registry's datums.
 HEAD: Final = 5
 _SHOWN: Final = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Projected:
-    """The valid values of a group under another schema. `places`: where each stands; `None`: where it stood."""
-
-    group: Group
-    places: Mapping[int, int] | None
-
-    def moved(self, places: Sequence[int]) -> Sequence[int]:
-        return places if self.places is None else [self.places[place] for place in places]
 
 
 class Group:
@@ -133,12 +122,14 @@ class Group:
         from kafka_s3.schemas.splice import splice
 
         way = splice(self.schema, target)
-        if way is None:
-            return None
         self._look()
+        return None if way is None else Projected(target, way)
+
+    def spliced(self, way: Splice) -> tuple[list[bytes], Mapping[int, int] | None]:
+        """The datums of valid values under another schema, and at which place each stands; `None`: where it stood."""
         scan = self._scan
         if scan is not None and scan.rows is None:
-            return Projected(Group(target, scan.spliced(way), 0, valid=True), None)
+            return scan.spliced(way), None
         made: dict[int, bytes] = {}
         slow: Sequence[int] = self._slow
         if scan is None:
@@ -146,8 +137,20 @@ class Group:
         elif scan.rows is not None:
             made.update(zip(scan.rows.tolist(), scan.spliced(way), strict=True))
         made.update((place, way.one(self.values[place][self._head :])) for place in slow)
-        places = {place: number for number, place in enumerate(made)}
-        return Projected(Group(target, list(made.values()), 0, valid=True), places)
+        return list(made.values()), {place: number for number, place in enumerate(made)}
+
+    def projected_arrow(self, way: Splice, target: Schema) -> Any:
+        """All values under another schema, by the columns that there are; `None` if that takes more."""
+        from kafka_s3.schemas.arrow import from_values
+        from kafka_s3.schemas.datums import codec
+
+        if self._scan is None or self._scan.rows is not None or not self.values:
+            return None
+        if target.text not in way.constants:
+            one = from_values(codec(target).decode([way.one(self.values[0][self._head :])]), target)
+            new = [number for number, origin in enumerate(way.origins) if origin is None]
+            way.constants[target.text] = {number: one.field(number) for number in new}
+        return self._scan.projected(way, target, way.constants[target.text])
 
     def decode(self, places: Sequence[int]) -> Sequence[Any]:
         """The values; kept if they are those of the whole batch, as those of its parts are asked for once each."""
@@ -206,6 +209,43 @@ class Group:
         return column
 
 
+class Projected:
+    """The valid values of a group under another schema, by their bytes.
+
+    It is told the group each time: one that it knew, and that knew it, would stay until Python looks for circles.
+    """
+
+    def __init__(self, target: Schema, way: Splice) -> None:
+        self._target = target
+        self._way = way
+        self._made: tuple[Group, Mapping[int, int] | None] | None = None
+        self._arrow: Any = None
+        self._looked = False
+
+    def datums(self, source: Group, places: Sequence[int]) -> Sequence[bytes]:
+        group, moved = self._group(source, places)
+        return group.datums(moved)
+
+    def arrow(self, source: Group, places: Sequence[int]) -> Any:
+        from kafka_s3.schemas.columns import taken
+
+        if not self._looked:
+            self._looked = True
+            self._arrow = source.projected_arrow(self._way, self._target)
+        if self._arrow is not None:
+            return taken(self._arrow, places)
+        group, moved = self._group(source, places)
+        return taken(group.arrow(self._target), moved)
+
+    def _group(self, source: Group, places: Sequence[int]) -> tuple[Group, Sequence[int]]:
+        """The values put together anew, and the places of some of them there."""
+        if self._made is None:
+            datums, moved = source.spliced(self._way)
+            self._made = Group(self._target, datums, 0, valid=True), moved
+        group, moved = self._made
+        return group, places if moved is None else [moved[place] for place in places]
+
+
 def _reader(schema: Schema, path: tuple[str, ...]) -> Callable[[Any], Any]:
     from kafka_s3.schemas.fields import NoField, field_reader
 
@@ -233,7 +273,7 @@ def _is_null(avro: Avro) -> bool:
 def _branch(datum: bytes) -> int:
     """Which branch of the union at its top a valid datum has.
 
-    >>> _branch(b"\x02"), _branch(b"\x82\x01")
+    >>> _branch(bytes([2])), _branch(bytes([0x82, 1]))
     (1, 65)
     """
     number = 0

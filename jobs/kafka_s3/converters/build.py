@@ -55,7 +55,7 @@ def _with_schema(
         case Converter.JSON if settings.schemas_enable:
             from kafka_s3.converters.envelope import EnvelopeJson
 
-            made = EnvelopeJson(settings, schema_needed=file.format in (Format.AVRO, Format.PARQUET))
+            made = EnvelopeJson(settings, schema_needed=file.format is Format.AVRO)
         case Converter.JSON if settings.schema_text is not None:
             from kafka_s3.converters.typed import typed_json
 

@@ -32,9 +32,11 @@ Text = Callable[[bytes], str]
 
 def text_of(converter: HeaderConverter) -> Text:
     """How a header's bytes become text."""
-    if converter is HeaderConverter.BYTE_ARRAY:
-        return lambda value: base64.b64encode(value).decode("ascii")
-    return java_string
+    return base64_text if converter is HeaderConverter.BYTE_ARRAY else java_string
+
+
+def base64_text(value: bytes) -> str:
+    return base64.b64encode(value).decode("ascii")
 
 
 class HeaderColumn:

@@ -53,6 +53,9 @@ class Interleaved:
             places[index] = place
         return together.take(pa.array(places))
 
+    def has_columns(self, target: Schema) -> bool:
+        return all(hasattr(part, "has_columns") and part.has_columns(target) for _, part in self._apart())
+
     def _again(self, rows: Any) -> Any:
         return rows if rows.schemas is None or isinstance(rows.schemas, Schema) else Interleaved(rows)
 

@@ -1,25 +1,26 @@
 """What Kafka knows of a record, written into it: its topic, partition, offset, timestamp, key and headers.
 
 `export.envelope` says which of them. They stand behind the record's own fields, under names with a prefix. A value
-that is no record (text, a number, a list) becomes the field `value` of one.
+that is no record (text, a number, a list) becomes the field `value` of one, and so does a record that holds records of
+its own kind.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
 import msgspec
 
-from kafka_s3.converters.headers import texts_of
+from kafka_s3.converters.headers import base64_text, texts_of
 from kafka_s3.converters.text import java_string
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Excluded, Lines, Rows, Schemas, Stage, Tombstone, Unwritable, by_schema, some
 from kafka_s3.schemas.model import Schema, schema_of
-from kafka_s3.schemas.nodes import graph
+from kafka_s3.schemas.nodes import Node, graph
 from kafka_s3.settings.content import Converter, EnvelopeField, FileSettings, Format, FormatSettings
 
 #: The field that a value gets which is no record.
@@ -31,6 +32,8 @@ _HEADER: Final = {
     "namespace": _NAMESPACE,
     "fields": [{"name": "key", "type": "string"}, {"name": "value", "type": ["null", "string"]}],
 }
+_HEADER_NAME: Final = f"{_NAMESPACE}.Header"
+_WRAPPER_NAME: Final = f"{_NAMESPACE}.Record"
 _TYPES: Final[Mapping[EnvelopeField, Any]] = {
     EnvelopeField.TOPIC: "string",
     EnvelopeField.PARTITION: "int",
@@ -46,9 +49,10 @@ KeyRows = Callable[[RecordBatch, FileSettings], Rows]
 
 @dataclass(frozen=True, slots=True)
 class _Outer(Schema):
-    """A schema with the fields behind it, and the one around which it is."""
+    """A schema with the fields behind it, and the one around which it is; `wraps`: as the field `value`."""
 
     inner: Schema | None = field(default=None, compare=False)
+    wraps: bool = field(default=False, compare=False)
 
 
 #: Stands in the place of an `_Outer`: the schema has a field of such a name itself.
@@ -69,6 +73,12 @@ class KafkaFields:
         self._extra = schema_of({"type": "record", "name": "Fields", "namespace": _NAMESPACE, "fields": fields})
         self._fields = fields
         self._outer: dict[Schema, Schema] = {}
+        self._structure = msgspec.defstruct(
+            "Fields",
+            [(each.name, Any) for each in settings.envelope.fields],
+            rename={each.name: name for each, name in zip(settings.envelope.fields, self._names, strict=True)},
+        )
+        self._encoder = msgspec.json.Encoder()
 
     def __call__(self, batch: RecordBatch, rows: Any) -> Rows:
         excluded: dict[int, Excluded] = dict(rows.excluded)
@@ -103,15 +113,23 @@ class KafkaFields:
         return found
 
     def _make(self, schema: Schema) -> Schema:
+        defined = {each.name: each.properties for each in _held(graph(schema))}
+        added = self._fields
+        if _HEADER_NAME in defined:  # what was exported with fields before
+            if defined[_HEADER_NAME] != _HEADER:
+                return _CLASH
+            added = [_by_name(each) for each in added]
         avro = _record_in(schema)
         if avro is None:
-            fields = [{"name": VALUE, "type": schema.avro}, *self._fields]
+            if _WRAPPER_NAME in defined:
+                return _CLASH
+            fields = [{"name": VALUE, "type": schema.avro}, *added]
             made = {"type": "record", "name": "Record", "namespace": _NAMESPACE, "fields": fields}
         elif {each["name"] for each in avro["fields"]} & set(self._names):
             return _CLASH
         else:
-            made = {**avro, "fields": [*avro["fields"], *self._fields]}
-        return _Outer(schema_of(made).text, schema.id, schema.version, schema)
+            made = {**avro, "fields": [*avro["fields"], *added]}
+        return _Outer(schema_of(made).text, schema.id, schema.version, schema, wraps=avro is None)
 
     def _clashing_values(self, rows: Any, count: int) -> list[int]:
         """The rows without a schema that have one of the fields themselves."""
@@ -139,9 +157,11 @@ class KafkaFields:
                 return self._keys(batch, excluded)
 
     def _keys(self, batch: RecordBatch, excluded: dict[int, Excluded]) -> Sequence[str | None]:
-        """Keys as text: what StringConverter reads as it is, others as JSON."""
-        if self._settings.key.converter is Converter.STRING:
-            return [None if key is None else java_string(key) for key in batch.keys()]  # noqa: SIM118  # no dictionary
+        """Keys as text: text as it is, bytes in base64, all else as JSON."""
+        converter = self._settings.key.converter
+        if converter in (Converter.STRING, Converter.BYTE_ARRAY):
+            text = java_string if converter is Converter.STRING else base64_text
+            return [None if key is None else text(key) for key in batch.keys()]  # noqa: SIM118  # no dictionary
         rows = self._key_rows(batch, FileSettings(Format.JSON))
         keys: list[str | None] = [None] * len(batch)
         for index, why in rows.excluded.items():
@@ -153,26 +173,24 @@ class KafkaFields:
         return keys
 
     def _in_lines(self, rows: Lines, columns: Sequence[Sequence[Any]], excluded: dict[int, Excluded]) -> Lines:
-        lines: list[bytes] = []
-        names = [name.encode() for name in self._names]
-        for index, line in enumerate(rows.lines):
-            if index in excluded:
-                lines.append(b"")
-                continue
-            # An escape may spell one of them in another way.
-            if (b"\\u" in line or any(name in line for name in names)) and self._has_one(line):
+        # All at C speed: a structure of each record's fields, and each as a line of JSON.
+        tails = self._encoder.encode_lines(list(map(self._structure, *columns))).split(b"\n")
+        for index in self._suspects(rows):
+            if index not in excluded and self._has_one(rows.lines[index]):
                 excluded[index] = self._clash()
-                lines.append(b"")
-                continue
-            extra = dict(zip(self._names, (column[index] for column in columns), strict=True))
-            fields = msgspec.json.encode(extra)[1:]
-            plain = line.strip()
-            if not plain.startswith(b"{"):
-                lines.append(b'{"%b":%b,%b' % (VALUE.encode(), plain, fields))
-            else:
-                own = plain[1:-1].strip()
-                lines.append(b"{%b,%b" % (own, fields) if own else b"{%b" % fields)
+        lines = list(map(_with_tail, rows.lines, tails))
+        for index in excluded:
+            lines[index] = b""
         return Lines(lines, excluded)
+
+    def _suspects(self, rows: Lines) -> Sequence[int]:
+        """The lines that may have one of the fields: its name is somewhere in them, or an escape that may spell it."""
+        # What all names begin with is in most batches nowhere.
+        signs = (self._settings.envelope.prefix.encode(), b"\\u")
+        joined = rows.joined if rows.joined is not None else b"\n".join(rows.lines)
+        if not any(sign in joined for sign in signs):
+            return ()
+        return [index for index, line in enumerate(rows.lines) if any(sign in line for sign in signs)]
 
     def _has_one(self, line: bytes) -> bool:
         try:
@@ -182,10 +200,23 @@ class KafkaFields:
         return isinstance(value, dict) and not value.keys().isdisjoint(self._names)
 
 
+def _with_tail(line: bytes, tail: bytes) -> bytes:
+    """A JSON value with the fields of a JSON object behind its own."""
+    plain = line.strip()
+    if not plain.startswith(b"{"):
+        return b'{"%b":%b,%b' % (VALUE.encode(), plain, tail[1:])
+    own = plain[1:-1].strip()
+    return b"{%b,%b" % (own, tail[1:]) if own else tail
+
+
 def _inner(target: Schema) -> Schema:
     assert isinstance(target, _Outer), "no schema that has the fields"
     assert target.inner is not None
     return target.inner
+
+
+def _wraps(target: Schema) -> bool:
+    return isinstance(target, _Outer) and target.wraps
 
 
 def _json_lines(rows: Any) -> Sequence[bytes]:
@@ -221,13 +252,13 @@ class WithFields:
     def datums(self, target: Schema) -> Sequence[bytes]:
         """A record's binary form is that of its fields, one behind the other."""
         inner: Sequence[bytes] = self.rows.datums(_inner(target))
-        if isinstance(_inner(target).avro, list) and _record_in(_inner(target)) is not None:
+        if isinstance(_inner(target).avro, list) and not _wraps(target):
             inner = [datum[1:] for datum in inner]  # which branch it is, of two
         return [datum + more for datum, more in zip(inner, self._encoded, strict=True)]
 
     def values(self, target: Schema | None) -> Sequence[Any]:
         inner = self.rows.values(None if target is None else _inner(target))
-        wraps = target is not None and _record_in(_inner(target)) is None
+        wraps = target is not None and _wraps(target)
         return [
             {**({VALUE: value} if wraps or not isinstance(value, dict) else value), **more}
             for value, more in zip(inner, self._values, strict=True)
@@ -240,7 +271,7 @@ class WithFields:
 
         inner = self.rows.arrow(_inner(target))
         mine = from_values(self._values, self.extra)
-        own = inner.flatten() if _record_in(_inner(target)) is not None else [inner]
+        own = [inner] if _wraps(target) else inner.flatten()
         return pa.StructArray.from_arrays([*own, *mine.flatten()], fields=list(arrow_type(target)))
 
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
@@ -264,6 +295,28 @@ class WithFields:
 
 
 def _record_in(schema: Schema) -> Mapping[str, Any] | None:
-    """The record that a value is; a union with null is one too, since a value that is null is a tombstone."""
+    """The record that a value is and that takes more fields; a union with null is one too, since a value that is null
+    is a tombstone. One that holds itself is none: each of those within would need the fields."""
     node = graph(schema).required
-    return node.properties if node.kind == "record" else None
+    if node.kind != "record" or any(each is node for each in _held(node)):
+        return None
+    return node.properties
+
+
+def _held(node: Node) -> Iterator[Node]:
+    """Every type within a type, itself too where it is met again."""
+    seen: set[int] = set()
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        inner = [*each.branches, *(one.node for one in each.fields)]
+        inner += [each.item] if each.kind in ("array", "map") else []
+        yield from inner
+        seen.add(id(each))
+        waiting += [one for one in inner if id(one) not in seen]
+
+
+def _by_name(field: Mapping[str, Any]) -> dict[str, Any]:
+    """A field of headers whose type is defined already."""
+    is_list = isinstance(field["type"], dict) and field["type"]["type"] == "array"
+    return {**field, "type": {"type": "array", "items": _HEADER_NAME}} if is_list else dict(field)

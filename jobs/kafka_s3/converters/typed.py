@@ -94,7 +94,7 @@ class TypedJson:
                 settle = self._form.settle
                 made = made if made is None or settle is None else settle(made)
                 return Tombstone() if made is None else made
-        except (msgspec.DecodeError, RecursionError, NotTyped):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, NotTyped):
             pass
         try:
             parsed = parse(value)

@@ -151,6 +151,7 @@ def _entry(
         bytes=written.bytes,
         rejected=written.rejected,
         tombstones=written.tombstones,
+        tombstones_written=written.tombstones_written,
         skipped_offsets=holes,
         leader_epoch=leader_epoch,
         log_start=task.seen.log_start,

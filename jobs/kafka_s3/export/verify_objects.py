@@ -12,12 +12,12 @@ from typing import Final
 from kafka_s3.commit_log import Interval, ObjectEntry, RangeEntry
 from kafka_s3.errors import DataLoss, StoreRefused
 from kafka_s3.export.findings import Finding
-from kafka_s3.families import Body, Holds, WrittenObject
+from kafka_s3.families import Body, Holds, Member, WrittenObject
 from kafka_s3.naming import DataName, KeyLayout, format_data_key, parse_data_key
 from kafka_s3.planning import interval_of
 from kafka_s3.ports import ObjectStore, RecordSource, Registries
 from kafka_s3.ranges import OffsetRange
-from kafka_s3.settings.content import Compression, Format, Gzip
+from kafka_s3.settings.content import Compression, FileSettings, Format, Gzip
 from kafka_s3.settings.model import Settings
 from kafka_s3.writer import RangeWriter, Written
 
@@ -73,7 +73,7 @@ def read_object(store: ObjectStore, made: ObjectEntry, settings: Settings | None
     if info.size != made.size:
         return _wrong(made, f"{made.size} bytes", f"{info.size} bytes")
     digest = hashlib.sha256()
-    content = _Content(settings.format.file.compression) if settings is not None else None
+    content = _Content(_file_of(made, settings).compression) if settings is not None else None
     unreadable = None
     try:
         for chunk in store.read(made.key):
@@ -95,14 +95,22 @@ def read_object(store: ObjectStore, made: ObjectEntry, settings: Settings | None
         sha256, unreadable = None, str(error)
     if sha256 is None:
         return _wrong(made, "a whole gzip stream", f"one that cannot be read: {unreadable}")
-    if _one_line_each(settings) and content.line_feeds != made.records:
+    if _one_line_each(_file_of(made, settings)) and content.line_feeds != made.records:
         return _wrong(made, f"{made.records} records", f"{content.line_feeds} lines")
     return ReadObject(None, sha256)
 
 
-def _one_line_each(settings: Settings) -> bool:
+def _file_of(made: ObjectEntry, settings: Settings) -> FileSettings:
+    """What an object is: values, or the keys of tombstones, beside which there are none."""
+    keys = settings.format.keys
+    if keys is None or any(each.what == Member.KEYS.value for each in made.companions):
+        return settings.format.file
+    return keys
+
+
+def _one_line_each(file: FileSettings) -> bool:
     """Whether line feeds count records: bytes may hold the separator themselves, JSON is always on one line."""
-    return settings.format.file.format is Format.JSON
+    return file.format is Format.JSON
 
 
 def _wrong(made: ObjectEntry, expected: str, found: str) -> ReadObject:

@@ -110,7 +110,8 @@ class AvroEncoder:
 
 def _sizes(datums: Sequence[bytes]) -> list[int]:
     """The records' bytes; one for a record of none (a null), so that a file of these has limits too."""
-    return [len(datum) or 1 for datum in datums]
+    sizes = list(map(len, datums))
+    return [size or 1 for size in sizes] if 0 in sizes else sizes
 
 
 def _header(schema: str, codec: AvroCodec) -> bytes:

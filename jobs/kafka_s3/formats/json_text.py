@@ -40,15 +40,27 @@ def writer_for(schema: Schema | None, decimals: DecimalFormat) -> Write:
     encode = msgspec.json.Encoder().encode
 
     def write(values: Sequence[Any]) -> list[bytes]:
-        lines = list(map(encode, values if ready is None else map(ready, values)))
-        for index, line in enumerate(lines):
-            if b"\\u00" in line:
-                lines[index] = line = _ESCAPE.sub(_upper, line)
-            if not line.isascii():
-                lines[index] = _BEYOND_BMP.sub(_surrogates, line)
-        return lines
+        return as_jackson(list(map(encode, values if ready is None else map(ready, values))))
 
     return write
+
+
+def ready_for(avro: Mapping[str, Any], decimals: DecimalFormat) -> _Ready | None:
+    """What bytes of this type, or a fixed, need before msgspec writes them."""
+    return _Compiler(decimals).of_bytes(avro)
+
+
+def as_jackson(lines: list[bytes]) -> list[bytes]:
+    """What msgspec wrote with Jackson's escapes in the place of its own."""
+    together = b"".join(lines)
+    if together.isascii() and b"\\u00" not in together:
+        return lines
+    for index, line in enumerate(lines):
+        if b"\\u00" in line:
+            lines[index] = line = _ESCAPE.sub(_upper, line)
+        if not line.isascii():
+            lines[index] = _BEYOND_BMP.sub(_surrogates, line)
+    return lines
 
 
 def _surrogates(found: re.Match[bytes]) -> bytes:
@@ -109,13 +121,13 @@ class _Compiler:
                 return self._record(avro, namespace)
             case "enum" | "fixed":
                 self._named[full_name(avro, namespace)] = avro
-                return self._bytes(avro) if avro["type"] == "fixed" else None
+                return self.of_bytes(avro) if avro["type"] == "fixed" else None
             case "array":
                 return self._array(avro["items"], namespace)
             case "map":
                 return _each_value(self.ready(avro["values"], namespace))
             case "bytes":
-                return self._bytes(avro)
+                return self.of_bytes(avro)
             case other:
                 return self.ready(other, namespace)
 
@@ -133,7 +145,7 @@ class _Compiler:
             return lambda value: value if later[0] is None else later[0](value)
         if full in self._done:
             return self._done[full]
-        return self._bytes(self._named[full]) if self._named[full]["type"] == "fixed" else None
+        return self.of_bytes(self._named[full]) if self._named[full]["type"] == "fixed" else None
 
     def _full(self, name: str, namespace: str) -> str:
         inside = f"{namespace}.{name}"
@@ -145,7 +157,7 @@ class _Compiler:
         self._named[full] = avro
         later: list[_Ready | None] = [None]
         self._open[full] = later
-        fields = [(field["name"], _json_name(field), self.ready(field["type"], space)) for field in avro["fields"]]
+        fields = [(field["name"], json_name(field), self.ready(field["type"], space)) for field in avro["fields"]]
         if any(name != shown for name, shown, _ in fields):
             later[0] = _renamed(fields)
         else:
@@ -157,7 +169,7 @@ class _Compiler:
     def _array(self, items: Avro, namespace: str) -> _Ready | None:
         ready = self.ready(items, namespace)
         entry = self._resolved(items, namespace)
-        if isinstance(entry, Mapping) and _is_map_entry(entry, full_name(entry, namespace)):
+        if isinstance(entry, Mapping) and is_map_entry(entry, full_name(entry, namespace)):
             space = full_name(entry, namespace).rpartition(".")[0]
             key, value = (self.ready(field["type"], space) for field in entry["fields"])
             return _object(value) if self._is_text(entry["fields"][0]["type"], space) else _pairs(key, value)
@@ -208,7 +220,7 @@ class _Compiler:
             return self._full(avro, namespace) if isinstance(avro, str) else full_name(kind, namespace)
         return str(kind)
 
-    def _bytes(self, avro: Mapping[str, Any]) -> _Ready | None:
+    def of_bytes(self, avro: Mapping[str, Any]) -> _Ready | None:
         if avro.get("logicalType") != "decimal" and avro.get("connect.name") != _DECIMAL:
             return None
         if not self._numeric:
@@ -218,13 +230,13 @@ class _Compiler:
         return lambda data: _raw(str(Decimal(int.from_bytes(data, signed=True)).scaleb(-scale, _EXACT)))
 
 
-def _json_name(field: Mapping[str, Any]) -> str:
+def json_name(field: Mapping[str, Any]) -> str:
     """A field's name in JSON: what it was before Avro had to have another one."""
     name = field.get("connect.name", field["name"])
     return name if isinstance(name, str) else field["name"]
 
 
-def _is_map_entry(record: Mapping[str, Any], full: str) -> bool:
+def is_map_entry(record: Mapping[str, Any], full: str) -> bool:
     marked = full == _MAP_ENTRY or record.get("connect.internal.type") == "MapEntry"
     return marked and [field["name"] for field in record["fields"]] == ["key", "value"]
 

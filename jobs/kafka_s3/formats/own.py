@@ -43,7 +43,10 @@ class OwnFormat:
 
 
 class OwnEncoder:
-    """One object; each record is encoded by itself, so that its size is known."""
+    """One object. A row's size is that of its value: what the format adds to it is not known before it is encoded.
+
+    So where an object ends does not depend on how its records were cut into calls of `encode`.
+    """
 
     def __init__(self, path: str, own: Any, stream: Compressor) -> None:
         self._path = path
@@ -52,14 +55,14 @@ class OwnEncoder:
         self._begun = False
 
     def encode(self, rows: Lines, start: int, stop: int) -> tuple[bytes, int]:
-        data = self._bytes(self._own.encode, rows.lines[start:stop])
+        lines = rows.lines[start:stop]
+        data = self._bytes(self._own.encode, lines)
         if not self._begun:
             self._begun = True
             data = self._bytes(self._own.begin) + data
-        return self._stream.compress(data), len(data)
+        return self._stream.compress(data), sum(map(len, lines))
 
     def rows_until(self, rows: Lines, start: int, stop: int, room: int) -> int | None:
-        """By the sizes of the values: what the format adds to them is not known beforehand."""
         for count, line in enumerate(rows.lines[start:stop], start=1):
             room -= len(line)
             if room <= 0:

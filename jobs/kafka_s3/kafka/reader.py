@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Assignment
@@ -39,11 +40,12 @@ _POLL_S: Final = 0.1
 class KafkaBatch:
     """A `records.RecordBatch` over librdkafka's messages: each column is made when it is asked for."""
 
-    __slots__ = ("_messages", "tp")
+    __slots__ = ("_headers", "_messages", "tp")
 
     def __init__(self, tp: TopicPartition, messages: list[Message]) -> None:
         self.tp = tp
         self._messages = messages
+        self._headers: list[Headers] | None = None
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -62,7 +64,34 @@ class KafkaBatch:
         return [stamp if kind and stamp >= 0 else None for kind, stamp in map(Message.timestamp, self._messages)]
 
     def headers(self) -> Sequence[Headers]:
-        return [message.headers() or [] for message in self._messages]  # type: ignore[misc]
+        # Kept, since a message complains of a name once: what it answers after that must not be touched.
+        if self._headers is None:
+            self._headers = list(map(_headers_of, self._messages))
+        return self._headers
+
+
+def _headers_of(message: Message) -> Headers:
+    """A message's headers; the client fails on names that are not UTF-8, which Java reads as text with U+FFFD."""
+    try:
+        return message.headers() or []  # type: ignore[return-value]  # values are never text here
+    except SystemError as error:
+        cause: BaseException | None = error
+        while isinstance(cause, SystemError):  # one for each name after the first
+            cause = cause.__cause__
+        if not isinstance(cause, UnicodeDecodeError):
+            raise
+        name = cause.object.decode("utf-8", "replace")
+    # The list is there now. A pair whose name could not be read holds its value only, and nothing in the name's place,
+    # which must not be looked at. Of several such names the first one is known.
+    pairs: list[Any] = message.headers()  # type: ignore[assignment]
+    found: list[tuple[str, bytes | None]] = []
+    for pair in pairs:
+        if len(gc.get_referents(pair)) == len(pair):
+            found.append(pair)
+        else:
+            found.append((name, pair[1]))
+            name = "\ufffd"
+    return found
 
 
 class KafkaSource:

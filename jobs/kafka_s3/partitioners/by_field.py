@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kafka_s3.partitioners.fields import Fields, FromStruct, kind_of, time_type
-from kafka_s3.partitioners.paths import Paths, Unpartitionable
+from kafka_s3.partitioners.paths import KEY_BYTES_MAX, Paths, Unpartitionable
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Missing, Rows
 from kafka_s3.schemas.model import Branch
 from kafka_s3.schemas.nodes import Node
 
+#: Values of one type that are kept, none longer than a key could be: at most 100,000 times 2 KiB.
 _KNOWN_MAX: Final = 100_000
 
 
@@ -104,5 +105,7 @@ class _Known(dict[Any, str]):
         self._make = make
 
     def __missing__(self, value: Any) -> str:
-        made = self[value] = self._make(value)
+        made = self._make(value)
+        if len(made) <= KEY_BYTES_MAX and not isinstance(made, Unpartitionable):  # others may be megabytes
+            self[value] = made
         return made

@@ -140,7 +140,7 @@ def _inner(value: Any, slot: str) -> Any:
 
 
 def _parse(value: bytes) -> Any:
-    """A value that the fast way did not take; the converter has found it to be JSON already, or it is excluded."""
+    """A value that the fast way did not take. It need not be JSON: some formats take whatever bytes there are."""
     try:
         return msgspec.json.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -89,6 +89,8 @@ class FittingKeys:
         return Paths(paths.each, {**bad, **paths.bad}, paths.times)
 
     def _problem(self, batch: RecordBatch, path: str) -> str | None:
+        if len(path) > KEY_BYTES_MAX:  # however many there are, and they may be megabytes each: none is kept
+            return self._look_at(batch, path)
         known = (batch.tp.topic, path)
         if known not in self._known:
             if len(self._known) > 100_000:

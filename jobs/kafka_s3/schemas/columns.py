@@ -8,7 +8,7 @@ are recursive, very large, or have arrays of what takes no bytes have no columns
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from kafka_s3.schemas import column_nodes as nodes
 from kafka_s3.schemas.arrow import arrow_type
+from kafka_s3.schemas.bare import bare
 from kafka_s3.schemas.column_nodes import Node, Slow
 from kafka_s3.schemas.model import Schema, full_name
 from kafka_s3.schemas.splice import Splice
@@ -106,6 +107,30 @@ class Scan:
             return self._columns.node.arrow(self._buffer, self._found, kind)
         except Slow:
             return None
+
+    def projected(self, way: Splice, target: Schema, constants: Mapping[int, pa.Array]) -> pa.Array | None:
+        """The valid rows, records, as columns of another schema; `None` if that takes more than these columns.
+
+        `constants`: one row of each field that the source does not have, by its number.
+        """
+        kind, node = arrow_type(target), self._columns.node
+        if not self._any() or not isinstance(node, nodes.Record):
+            return None
+        count, found = self._found
+        here, there = arrow_type(bare(self._columns.schema)), arrow_type(bare(target))
+        children = []
+        for number, origin in enumerate(way.origins):
+            if origin is None:
+                children.append(constants[number].take(pa.array(np.zeros(count, dtype=np.int32))))
+                continue
+            pair = here.field(origin).type, there.field(number).type
+            if pair[0] != pair[1] and pair != (pa.int32(), pa.int64()):
+                return None  # a union with more branches, or with a column inside that may be null now
+            try:
+                children.append(node.fields[origin].arrow(self._buffer, found[origin], kind.field(number).type))
+            except Slow:
+                return None
+        return pa.Array.from_buffers(kind, count, [None], children=children)
 
     def spliced(self, way: Splice) -> list[bytes]:
         """The valid rows, records, as datums of another schema."""

@@ -7,10 +7,10 @@ nothing is projected. What needs more than that has no splice, and goes through 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from kafka_s3.schemas.bare import bare
 from kafka_s3.schemas.defaults import plain_default
@@ -38,10 +38,13 @@ Piece = bytes | Copied
 
 
 class Splice:
-    """What a target's datum is put together of."""
+    """What a target's datum is put together of. `origins`: the source's field for each of the target's, if any."""
 
-    def __init__(self, pieces: Sequence[Piece], bounds: Bounds) -> None:
+    def __init__(self, pieces: Sequence[Piece], origins: Sequence[int | None], bounds: Bounds) -> None:
         self.pieces = pieces
+        self.origins = origins
+        #: Fields without an origin as columns of one row, by number; by the target's text, its own or the bare one's.
+        self.constants: dict[str, Mapping[int, Any]] = {}
         self._bounds = bounds
 
     def one(self, datum: bytes) -> bytes:
@@ -83,9 +86,11 @@ def _splice(source: str, target: str) -> Splice | None:
     try:
         projector(Schema(source), Schema(target))
         pieces = _Pieces(Schema(target)).of(old, new)
+        origins = [origin_of(old, field) for field in new.fields]
     except (SchemaError, _Otherwise, RecursionError):
         return None
-    return Splice(pieces, bounds_reader(Schema(source).avro))
+    places = [None if each is None else old.fields.index(each) for each in origins]
+    return Splice(pieces, places, bounds_reader(Schema(source).avro))
 
 
 class _Otherwise(Exception):

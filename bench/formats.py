@@ -1,0 +1,177 @@
+"""What each format costs, and how much memory Parquet takes: tasks as processes of their own, without Spark.
+
+A run with Spark starts for seven to ten CPU seconds, give or take two; a task alone starts for one. What it does per
+record is the same.
+"""
+
+import json
+import statistics
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rich.table import Table
+
+from bench.measure import Measured, measure
+from bench.output import console, spread
+from bench.records import AVRO, NEWER, PARTITIONS, avro_values, produce, values
+from tools.parts.kafka import KafkaBroker
+from tools.parts.registry import SchemaRegistry
+from tools.parts.s3 import S3Server
+
+REPOSITORY: Final = Path(__file__).resolve().parents[1]
+RSS_MAX: Final = 2**30
+_FEW: Final = 100 * PARTITIONS
+_JSON: Final = (
+    "value.converter=org.apache.kafka.connect.json.JsonConverter\nvalue.converter.schemas.enable=false\n"
+    "format.class=io.confluent.connect.s3.format."
+)
+_AVRO: Final = (
+    "value.converter=io.confluent.connect.avro.AvroConverter\nvalue.converter.schema.registry.url={registry}\n"
+    "format.class=io.confluent.connect.s3.format."
+)
+_PARQUET: Final = "parquet.ParquetFormat\nparquet.codec=snappy\n"
+_BYTES: Final = "value.converter=org.apache.kafka.connect.converters.ByteArrayConverter\nformat.class="
+#: What is read, and the properties that say what becomes of it.
+PATHS: Final = {
+    "Avro to Avro": ("avro", f"{_AVRO}avro.AvroFormat\n"),
+    "Avro to Avro, projected": ("avro", f"{_AVRO}avro.AvroFormat\nschema.compatibility=BACKWARD\n"),
+    "Avro to Parquet, snappy": ("avro", f"{_AVRO}{_PARQUET}"),
+    "Avro to Parquet, projected": ("avro", f"{_AVRO}{_PARQUET}schema.compatibility=BACKWARD\n"),
+    "Avro to JSON": ("avro", f"{_AVRO}json.JsonFormat\n"),
+    "JSON to Parquet by a schema": ("json", f"{_JSON}{_PARQUET}export.value.schema.file={{schema}}\n"),
+    "JSON to JSON": ("json", f"{_JSON}json.JsonFormat\n"),
+    "JSON to JSON, gzip": ("json", f"{_JSON}json.JsonFormat\ns3.compression.type=gzip\n"),
+    "bytes, gzip": (
+        "json",
+        f"{_BYTES}io.confluent.connect.s3.format.bytearray.ByteArrayFormat\ns3.compression.type=gzip\n",
+    ),
+    "bytes, Block-GZIP": ("json", f"{_BYTES}kafka_s3.formats.BlockGzipFormat\n"),
+}
+#: Whose row groups are filled to 128 MiB, the default.
+LARGE: Final = ("Avro to Parquet, snappy", "JSON to Parquet by a schema")
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """Where records come from and go to; `environment` is that of the processes that are measured."""
+
+    kafka: KafkaBroker
+    s3: S3Server
+    folder: Path
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One path once: CPU seconds per million records of the task beyond its start, and of the baseline before it."""
+
+    cpu_s: float
+    base_s: float
+    bytes: int
+    rss: int
+
+
+def formats(servers: Servers, records: int, repetitions: int) -> None:
+    """Every path, each beside a baseline of its topic taken right before it."""
+    with SchemaRegistry() as registry:
+        tasks = _Tasks(servers, registry)
+        for kind in ("json", "avro"):
+            mean = tasks.fill(kind, records, PARTITIONS)
+            tasks.fill(f"{kind}-few", _FEW, PARTITIONS)
+            console.print(f"{records:,} {kind} records of {mean:.0f} bytes in {PARTITIONS} partitions, one process")
+        costs: dict[str, list[Cost]] = {name: [] for name in PATHS}
+        for _ in range(repetitions):
+            for name, found in costs.items():
+                found.append(tasks.cost(name, records))
+                console.print(f"  {name}: {found[-1].cpu_s / found[-1].base_s:.2f}x")
+    table = Table("path", "CPU s / M", "baseline", "ratio", "MB", "task RSS MiB")
+    for name, found in costs.items():
+        table.add_row(
+            name,
+            spread([each.cpu_s for each in found]),
+            spread([each.base_s for each in found]),
+            spread([each.cpu_s / each.base_s for each in found]),
+            f"{found[-1].bytes / 1e6:.1f}",
+            f"{max(each.rss for each in found) / 2**20:.0f}",
+        )
+    console.print(table)
+    blocks = costs["bytes, Block-GZIP"]
+    for name in ("JSON to JSON, gzip", "bytes, gzip"):
+        cpu = statistics.median(each.cpu_s for each in blocks) / statistics.median(each.cpu_s for each in costs[name])
+        size = blocks[-1].bytes / costs[name][-1].bytes
+        console.print(f"Block-GZIP over {name}: CPU {cpu:.2f}x, bytes {100 * (size - 1):+.2f} % (goals 1.1x, 1 %)")
+
+
+def memory(servers: Servers, records: int, repetitions: int) -> None:  # noqa: ARG001  # once says it
+    """The most memory of one task with row groups of 128 MiB; an error if that is 1 GiB or more."""
+    with SchemaRegistry() as registry:
+        tasks = _Tasks(servers, registry)
+        for name in LARGE:
+            kind = f"{PATHS[name][0]}-large"
+            tasks.fill(kind, records, 1)
+            rss = tasks.run(name, kind, 1, records, flush_size=records).rss_own
+            console.print(f"{name}, one partition of {records:,}, one object: {rss / 2**20:,.0f} MiB at most")
+            assert rss < RSS_MAX, f"{name} takes {rss:,} bytes, and {RSS_MAX:,} are the most that a task may"
+
+
+class _Tasks:
+    """Topics of the two kinds of records, and the tasks that export them."""
+
+    def __init__(self, servers: Servers, registry: SchemaRegistry) -> None:
+        self._servers = servers
+        self._registry = registry
+        self._runs = 0
+        self._schema = servers.folder / "schema.avsc"
+        self._schema.write_text(json.dumps(AVRO))
+
+    def fill(self, topic: str, records: int, partitions: int) -> float:
+        """Produce a topic, whose name begins with what it holds; the mean size of a value."""
+        self._servers.kafka.create_topic(topic, partitions)
+        found = values(records)
+        if topic.startswith("avro"):
+            found = avro_values(records, self._register(topic, AVRO), self._register(topic, NEWER), partitions)
+        return produce(self._servers.kafka.bootstrap_servers, topic, found, partitions)
+
+    def cost(self, name: str, records: int) -> Cost:
+        topic = PATHS[name][0]
+        million = records / 1e6
+        arguments = [self._servers.kafka.bootstrap_servers, topic, str(PARTITIONS), str(records // PARTITIONS)]
+        baseline = [sys.executable, str(REPOSITORY / "bench" / "baseline.py"), *arguments]
+        base = measure(baseline, self._servers.environment)
+        few = self.run(name, f"{topic}-few", PARTITIONS, _FEW)
+        full = self.run(name, topic, PARTITIONS, records)
+        written = int(full.output.rsplit("bytes", 1)[1])
+        return Cost((full.cpu_s - few.cpu_s) / million, base.cpu_s / million, written, full.rss_own)
+
+    def run(self, name: str, topic: str, partitions: int, records: int, flush_size: int = 100_000) -> Measured:
+        """One task over a whole topic, into a bucket of its own."""
+        self._runs += 1
+        bucket = f"task-{self._runs}"
+        self._servers.s3.create_bucket(bucket)
+        file = self._servers.folder / f"{bucket}.properties"
+        file.write_text(self._properties(bucket, topic, flush_size) + self._path(name))
+        module = [sys.executable, "-m", "bench.one_task", str(file), topic, str(partitions), str(records // partitions)]
+        measured = measure(module, self._servers.environment)
+        client = self._servers.s3.client()  # moto keeps every object in memory: give it back
+        for key in self._servers.s3.keys(bucket):
+            client.delete_object(Bucket=bucket, Key=key)
+        return measured
+
+    def _path(self, name: str) -> str:
+        return PATHS[name][1].format(registry=self._registry.url, schema=self._schema)
+
+    def _properties(self, bucket: str, topic: str, flush_size: int) -> str:
+        return (
+            f"name={bucket}\ntopics={topic}\ntasks.max=1\ns3.bucket.name={bucket}\ns3.region=us-east-1\n"
+            f"store.url={self._servers.s3.endpoint_url}\nstorage.class=io.confluent.connect.s3.storage.S3Storage\n"
+            f"flush.size={flush_size}\nconnector.class=io.confluent.connect.s3.S3SinkConnector\n"
+            f"consumer.override.bootstrap.servers={self._servers.kafka.bootstrap_servers}\n"
+        )
+
+    def _register(self, topic: str, schema: object) -> int:
+        from confluent_kafka.schema_registry import Schema
+
+        return self._registry.client().register_schema(f"{topic}-value", Schema(json.dumps(schema), "AVRO"))

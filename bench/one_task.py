@@ -1,0 +1,35 @@
+"""What one Spark task does, as a process without Spark: some ranges, one after the other."""
+
+import os
+import sys
+from pathlib import Path
+
+from kafka_s3.commit_log import PlannedRange
+from kafka_s3.export.task import RangeTask
+from kafka_s3.ports import PartitionOffsets
+from kafka_s3.settings import Lookups, load, read_text
+from kafka_s3.wiring import ask_registries, export_ranges, make_registries
+
+
+def tasks_of(topic: str, partitions: int, end: int) -> list[RangeTask]:
+    """Every partition from its beginning to `end`."""
+    ranges = [PlannedRange(topic, partition, 0, end) for partition in range(partitions)]
+    return [RangeTask(each, 0, 0, PartitionOffsets(0, end, end)) for each in ranges]
+
+
+def main(connector: str, topic: str, partitions: int, end: int) -> None:
+    """Export the ranges and say how many bytes their objects have."""
+    keys = {name: os.environ[name.upper()] for name in ("aws_access_key_id", "aws_secret_access_key")}
+    settings = load(Path(connector), lookups=Lookups(env=os.environ, read_file=read_text), aws_connection=keys).settings
+    tasks = tasks_of(topic, partitions, end)
+    size = 0
+    for result in export_ranges(settings, tasks, ask_registries(settings, make_registries(settings), tasks)):
+        assert result.failure is None, result.failure
+        assert result.entry is not None
+        assert (result.entry.records, result.entry.rejected) == (end, 0), result.entry
+        size += result.entry.bytes if not result.entry.objects else sum(each.size for each in result.entry.objects)
+    print("bytes", size)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
