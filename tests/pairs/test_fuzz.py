@@ -46,7 +46,7 @@ def _batch(batch: Batch, foreign: list[bytes | None], random: Random) -> list[tu
     """Values, and whether each is as it was produced."""
     good: list[tuple[bytes | None, bool]] = [(case.raw, True) for case in batch.cases] * random.choice([1, 4])
     bad: list[tuple[bytes | None, bool]] = [(damaged(case.raw, random), False) for case in batch.cases]
-    mixed = good + bad + [(value, False) for value in foreign]
+    mixed = [*good, *bad, *((value, False) for value in foreign)]
     random.shuffle(mixed)
     return mixed
 
