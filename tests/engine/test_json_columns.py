@@ -151,7 +151,8 @@ def test_objects_do_not_show_how_their_text_was_made(data: st.DataObject) -> Non
         (JsonArray, b"[" + b",\n".join(expected) + b"]\n"),
     ):
         encoder = format(".json", NoCompression(), DecimalFormat.BASE64).open(target)
-        sizes = [len(text) + (1 if format is JsonLinesFormat else 2) for text in expected]
+        between = 1 if format is JsonLinesFormat else 2
+        sizes = [len(text) + (between if row else 1) for row, text in enumerate(expected)]
         assert encoder.rows_until(rows, 0, len(values), sum(sizes[:cut])) == cut
         made = encoder.encode(rows, 0, cut)[0] + encoder.encode(rows, cut, len(values))[0] + encoder.finish()
         assert made == body
