@@ -82,28 +82,28 @@ def avro_bytes(value: Any, node: Node) -> bytes:
         case "union":
             branch = _branch_of(value, node)
             inner = value.value if isinstance(value, Branch) else value
-            return _zigzag(node.branches.index(branch)) + avro_bytes(inner, branch)
+            return zigzag(node.branches.index(branch)) + avro_bytes(inner, branch)
         case "null":
             return b""
         case "boolean":
             return bytes([value])
         case "int" | "long":
-            return _zigzag(value)
+            return zigzag(value)
         case "float" | "double":
             return struct.pack("<f" if node.kind == "float" else "<d", value)
         case "fixed":
             return bytes(value)
         case "enum":
-            return _zigzag(node.symbols.index(value))
+            return zigzag(node.symbols.index(value))
         case "bytes" | "string":
             data = value if isinstance(value, bytes) else value.encode()
-            return _zigzag(len(data)) + data
+            return zigzag(len(data)) + data
         case "array":
             items = [avro_bytes(each, node.item) for each in value]
-            return b"".join([_zigzag(len(items)) * bool(items), *items, b"\0"])
+            return b"".join([zigzag(len(items)) * bool(items), *items, b"\0"])
         case "map":
-            entries = [_zigzag(len(key.encode())) + key.encode() + avro_bytes(value[key], node.item) for key in value]
-            return b"".join([_zigzag(len(entries)) * bool(entries), *entries, b"\0"])
+            entries = [zigzag(len(key.encode())) + key.encode() + avro_bytes(value[key], node.item) for key in value]
+            return b"".join([zigzag(len(entries)) * bool(entries), *entries, b"\0"])
     return b"".join(avro_bytes(value[each.name], each.node) for each in node.fields)
 
 
@@ -113,7 +113,7 @@ def _branch_of(value: Any, node: Node) -> Node:
     return next(each for each in node.branches if (each.kind == "null") == (value is None))
 
 
-def _zigzag(number: int) -> bytes:
+def zigzag(number: int) -> bytes:
     rest = number << 1 if number >= 0 else (-number << 1) - 1
     out = bytearray()
     while rest > 0x7F:

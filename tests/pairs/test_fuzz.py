@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -46,7 +45,7 @@ def _batch(batch: Batch, foreign: list[bytes | None], random: Random) -> list[tu
     """Values, and whether each is as it was produced."""
     good: list[tuple[bytes | None, bool]] = [(case.raw, True) for case in batch.cases] * random.choice([1, 4])
     bad: list[tuple[bytes | None, bool]] = [(damaged(case.raw, random), False) for case in batch.cases]
-    mixed = good + bad + [(value, False) for value in foreign]
+    mixed = [*good, *bad, *((value, False) for value in foreign)]
     random.shuffle(mixed)
     return mixed
 
@@ -68,9 +67,8 @@ def test_no_bytes_are_too_odd(side: str, name: str, format: Format | Own) -> Non
         mixed = _batch(batch, foreign, Random(seed))
         more = {"errors.tolerance": "all", "behavior.on.null.values": "ignore", "report.null.values.to.dlq": "false"}
         found_settings = settings_of({**properties_of(kind, format, side), **batch.properties, **more})
-        blank = Record(0, b"{}")
         records = [
-            replace(blank, offset=offset, **({"value": value} if side == "value" else {"key": value}))
+            Record(offset, value) if side == "value" else Record(offset, b"{}", value)
             for offset, (value, _) in enumerate(mixed)
         ]
         registries = registries_of(batch.registered) if batch.registered else Registries()
