@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 CLEAN_ENV := tools/clean_env.sh
 PYTHON := $(CLEAN_ENV) .venv/bin/python
-MORE := scheduler or cluster or faults or browser
+MORE := scheduler or cluster or faults or browser or heavy
 
 .PHONY: help setup demo ui test test-all bench lint constraints clean
 
@@ -24,7 +24,7 @@ ui: setup ## The same under Airflow, with its web page
 test: setup ## The tests that take minutes at most; ARGS="-k word" narrows them
 	@$(PYTHON) -m pytest -m "not ($(MORE) or trial)" $(ARGS)
 
-test-all: test ## Those and the ones with a scheduler, a Spark cluster, killed runs or a browser
+test-all: test ## Those and the ones with a scheduler, a Spark cluster, killed runs, a browser or much memory
 	@$(PYTHON) -m pytest -m "($(MORE)) and not trial" $(ARGS)
 
 bench: setup ## What a record costs beside reading it; ARGS="--records 300000 --repetitions 1" is quicker

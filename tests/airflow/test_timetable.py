@@ -97,6 +97,7 @@ def changes_of(zone: str) -> list[pendulum.DateTime]:
 # Against cron.
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("zone", ZONES)
 def test_a_year_is_crons_year(zone: str) -> None:
     """Where cron can say an interval, both timetables give the same data intervals all the year."""
@@ -107,6 +108,7 @@ def test_a_year_is_crons_year(zone: str) -> None:
     assert len(expected) == 366
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("zone", ZONES)
 def test_days_with_a_clock_change_are_crons(zone: str) -> None:
     """The same around each change of a zone's clock, for the shorter ones too, down to minutes."""

@@ -19,6 +19,7 @@ _TIMES_MAX = 9
 _VALUES_MIB = 1000
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(300)  # what is tried in vain takes hours
 @pytest.mark.parametrize(
     ("kind", "format"),
