@@ -18,6 +18,8 @@ import re
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
+#: Names beyond an object's own that are tried, as many as the sink probes.
+COLLISIONS_MAX = 100
 SEQ_DIGITS = 19
 _SEQ_TOP = 10**SEQ_DIGITS - 1
 # Keys of Block-GZIP of all topics lie together: no end of a key of the topic "a-00000-000000000000.b" may be one.

@@ -58,12 +58,12 @@ class FamilyKey:
 
 
 class Sorting:
-    """The families of one range. Memory: a key for each open family and those of one batch, groups for each path."""
+    """The families of one range. Memory: a key for each open family and those of one batch, and groups of schemas."""
 
     def __init__(self, settings: Settings) -> None:
         self._mode = settings.format.compatibility
         self._with_value, self._without_value = _kinds(settings)
-        self._groups: dict[str, Groups] = {}  # by path
+        self._groups = Groups(self._mode)
         self._known: dict[_Identity, FamilyKey] = {}
 
     @property
@@ -92,11 +92,16 @@ class Sorting:
             if isinstance(key, FamilyKey):
                 return key
         elif uniform:
-            wanted = (path for index, path in enumerate(paths.each) if index not in excluded)
-            distinct = set(wanted) if excluded else set(paths.each)
-            made = {path: self._key(path, False, schemas) for path in distinct}  # type: ignore[arg-type]
-            if all(isinstance(each, FamilyKey) for each in made.values()):
-                return list(map(made.get, paths.each))  # type: ignore[arg-type]  # those excluded have none
+            wanted = (
+                [path for index, path in enumerate(paths.each) if index not in excluded] if excluded else paths.each
+            )
+            targets = self._groups.targets(wanted, schemas[0])  # type: ignore[arg-type]  # it is a single one
+            if targets is not None and not any(isinstance(each, Refused) for each in targets.values()):
+                made = {
+                    path: self._keyed(path, False, (target, *schemas[1:]))  # type: ignore[arg-type]
+                    for path, target in targets.items()
+                }
+                return list(map(made.get, paths.each))  # those excluded have none
         return self._one_by_one(schemas, paths, nulls, excluded, count)
 
     def _one_by_one(
@@ -131,18 +136,16 @@ class Sorting:
         del self._known[key.identity]
 
     def _key(self, path: str, is_null: bool, schemas: Sequence[Schema | None]) -> FamilyKey | Refused:
+        if is_null:
+            return self._keyed(path, True, schemas)
+        target = self._groups.target(path, schemas[0])
+        return target if isinstance(target, Refused) else self._keyed(path, False, (target, *schemas[1:]))
+
+    def _keyed(self, path: str, is_null: bool, targets: Sequence[Schema | None]) -> FamilyKey:
+        """The key of a path and what each column is written under."""
         kind = self._without_value if is_null else self._with_value
         assert kind is not None, "a tombstone without a key's file"
-        targets = [schemas[number] for number in kind.columns]
-        if not is_null and schemas[0] is not None:
-            groups = self._groups.get(path)
-            if groups is None:
-                groups = self._groups[path] = Groups(self._mode)
-            target = groups.target(schemas[0])
-            if isinstance(target, Refused):
-                return target
-            targets[0] = target
-        identity = (path, is_null, tuple(targets))
+        identity = (path, is_null, tuple(targets[number] for number in kind.columns))
         key = self._known.get(identity)
         if key is None:
             key = self._known[identity] = FamilyKey(identity, kind)

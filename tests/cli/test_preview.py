@@ -161,6 +161,10 @@ def test_a_bad_record_ends_with_status_1_and_one_line(tmp_path: Path) -> None:
         (['{"offset": 0, "value": NaN}'], "line 1"),
         (['{"offset": 0, "value": ' + "[" * 100_000 + "]" * 100_000 + "}"], "line 1"),
         (["\x00"], "line 1"),
+        (['{"offset": 0, "value": "\\ud800"}'], "line 1: \\ud800 is half a surrogate pair"),
+        (['{"offset": 0, "key": "\\ud83d\\ude00", "value": ["\\udC00x"]}'], "line 1: \\udC00 is half a surrogate pair"),
+        (['{"offset": 0, "topic": "\\ud83d\\ud83d\\ude00"}'], "line 1: \\ud83d is half a surrogate pair"),
+        (['{"offset": 0, "value": "\\\\ud800"'], "truncated"),
     ],
 )
 def test_bad_input_is_status_2_and_names_the_line(tmp_path: Path, lines: list[object], said: str) -> None:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_s3.errors import DataError, StoreRefused, StoreUnavailable
-from kafka_s3.export.uploads import NAMES_MAX, FamilyUpload
+from kafka_s3.export.uploads import FamilyUpload
 from kafka_s3.families import Body, Holds
 from kafka_s3.memory import MemoryStore
-from kafka_s3.naming import DataName, KeyLayout
+from kafka_s3.naming import COLLISIONS_MAX, DataName, KeyLayout
 from kafka_s3.settings.model import Tagging
 
 NAME = DataName("orders", "partition=0", 0, 42, ".json")
@@ -143,10 +143,12 @@ def test_a_name_taken_while_parts_are_sent(theirs: bytes) -> None:
 def test_there_is_an_end_to_trying_names() -> None:
     """After a hundred taken names it is an error that no retry cures, and says what to do."""
     bucket = store()
-    for taken in range(NAMES_MAX + 1):
+    for taken in range(COLLISIONS_MAX + 1):
         bucket.put_if_absent(FIRST.replace(".json", f"+{taken}.json" if taken else ".json"), b"other")
     for pieces in ([b"hello"], [b"hel", b"lo"]):
-        with pytest.raises(DataError, match=f"{NAMES_MAX} names .* are taken by other bytes.*topics.dir of its own"):
+        with pytest.raises(
+            DataError, match=f"{COLLISIONS_MAX} names .* are taken by other bytes.*topics.dir of its own"
+        ):
             upload(bucket, pieces)
 
 

@@ -6,15 +6,20 @@ import gzip
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_s3.records import Record
+from kafka_s3.schemas.groups import Groups
+from kafka_s3.schemas.model import Compatibility
 from kafka_s3.settings.content import Compression, Converter, Gzip, NullValues, Own
 from kafka_s3.settings.model import FieldPartitioner, FieldTime, RecordTime, Settings, TimePartitioner
 from kafka_s3.writer import Written
+from tests.engine.members import ENVELOPE, enveloped, settings_with
+from tests.engine.members import write as write_families
 from tests.engine.test_writer import Upload, bounds, left_out, write
 from tests.support import make_settings
 
@@ -178,6 +183,33 @@ def test_how_the_records_came_changes_nothing(story: tuple[Settings, list[Record
 
 def placed_in_order(uploads: Sequence[Upload]) -> bool:
     return all(offsets_in(upload) == sorted(offsets_in(upload)) for upload in uploads)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("aaabcdef"), st.sampled_from([1, 2, 2])), max_size=25),
+    st.lists(st.integers(1, 24), max_size=6),
+    st.sampled_from(Compatibility),
+    st.integers(1, 6),
+)
+def test_paths_whose_schemas_are_forgotten_do_not_show_how_the_records_came(
+    rows: list[tuple[str, int]], cuts: list[int], mode: Compatibility, paths_max: int
+) -> None:
+    """Which of too many paths are forgotten, and so which objects there are, follows from the records' order."""
+    by_f = {"partitioner.class": "FieldPartitioner", "partition.field.name": "f"}
+    settings = settings_with(ENVELOPE, by_f, {"schema.compatibility": mode.value, "flush.size": "4"})
+    types = {1: [("f", "string")], 2: [("f", "string"), ("w", {"type": "int32", "optional": True})]}
+    records = [
+        Record(offset, enveloped({"f": f}, *types[version], version=version))
+        for offset, (f, version) in enumerate(rows)
+    ]
+    size = 2400  # of one path's group of these schemas
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("kafka_s3.sorting.Groups", partial(Groups, size_max=size * paths_max))
+        one = write_families(settings, records)
+        for other in (cuts, range(1, len(records))):
+            made = write_families(settings, records, other)
+            assert made.written == one.written
+            assert made.store.contents() == one.store.contents()
 
 
 # A format of the user's own.

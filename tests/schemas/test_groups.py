@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import groupby, pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_s3.schemas.compatibility import Refused
-from kafka_s3.schemas.groups import GROUPS_MAX, Groups
+from kafka_s3.schemas.compatibility import Refused, compare
+from kafka_s3.schemas.groups import GROUPS_MAX, Groups, _size
 from kafka_s3.schemas.model import Compatibility, Schema, schema_of
 from kafka_s3.schemas.project import projector
 from tests.schemas.evolution import evolved, is_valid
@@ -28,11 +29,12 @@ def version(number: int | None, *fields: str, name: str = "n.R") -> Schema:
 V1, V2, V3 = version(1, "A"), version(2, "A", "w"), version(3, "A", "w", "x")
 STRICT = version(2, "A", "B")
 OTHER = version(1, "A", name="n.S")
+SIZE = _size(version(9, "A", "b", "C", "d"))  # more than the others here
 
 
 def written(mode: Compatibility, *schemas: Schema | None) -> list[Any]:
     groups = Groups(mode)
-    return [groups.target(each) for each in schemas]
+    return [groups.target("p", each) for each in schemas]
 
 
 def test_backward_goes_on_to_the_newest() -> None:
@@ -101,18 +103,64 @@ def test_a_schema_without_a_version_is_refused() -> None:
     assert written(Compatibility.NONE, bare) == [bare]
 
 
-def test_groups_are_bounded() -> None:
-    """A producer that makes up names gets no more than so many; the group forgotten is the oldest one."""
+def test_groups_of_a_name_are_bounded() -> None:
+    """The group forgotten is the oldest one; its schema begins another."""
     groups = Groups(Compatibility.BACKWARD)
-    many = [version(1, "A", name=f"n.R{number}") for number in range(GROUPS_MAX + 1)]
+    many = [version(number, f"F{number}") for number in range(GROUPS_MAX + 1)]
     for schema in many:
-        assert groups.target(schema) == schema
-    assert groups.target(version(2, "A", "w", name="n.R0")) == version(2, "A", "w", name="n.R0")
-    assert groups.target(many[0]) == version(2, "A", "w", name="n.R0")
-    for number in range(3_000):
-        groups.target(version(1, "A", name=f"n.S{number}"))
-    assert len(groups._targets) <= GROUPS_MAX
-    assert len(groups._known) <= 2 * GROUPS_MAX
+        assert groups.target("p", schema) == schema
+    newer = version(99, "F0", "w")
+    assert groups.target("p", newer) == newer
+    assert groups.target("p", many[0]) == newer
+    assert len(groups._paths["p"].targets["n.R"]) == GROUPS_MAX
+
+
+@pytest.mark.parametrize("mode", Compatibility)
+def test_a_schema_for_each_record_is_compared_with_few(mode: Compatibility, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many came before it; and with none where each is kept by itself."""
+    compared = 0
+
+    def counting(*asked: Any) -> Any:
+        nonlocal compared
+        compared += 1
+        return compare(*asked)
+
+    monkeypatch.setattr("kafka_s3.schemas.groups.compare", counting)
+    written(mode, *(version(number, f"G{number}") for number in range(300)))
+    assert compared <= (0 if mode is Compatibility.NONE else 300 * GROUPS_MAX)
+
+
+def test_none_keeps_nothing_in_mind() -> None:
+    """However many paths there are."""
+    groups = Groups(Compatibility.NONE)
+    for number in range(10):
+        groups.target(f"f={number}", V1)
+    assert groups.targets(["a", "b"], V2) == {"a": V2, "b": V2}
+    assert not groups._paths
+
+
+def test_the_path_whose_records_are_longest_ago_is_forgotten() -> None:
+    """Not the one that came first: its older version would begin an object of its own."""
+    groups = Groups(Compatibility.BACKWARD, size_max=2 * SIZE)
+    for path in "aba":
+        assert groups.target(path, V2) == V2
+    groups.target("c", V2)
+    assert groups.target("a", V1) == V2
+    assert groups.target("b", V1) == V1
+
+
+def test_what_is_kept_in_mind_is_bounded() -> None:
+    """Names, paths and schemas, made up without end."""
+    groups = Groups(Compatibility.FORWARD, size_max=20 * SIZE)
+    for number in range(500):
+        made = version(number, f"F{number}", name=f"n.R{number % 100}")
+        path = f"f={number % 7 and number}"
+        assert groups.target(path, made) == made
+        groups.target(path, version(1000 + number, f"F{number}", "w", name=f"n.R{number % 100}"))
+        held = [each for here in groups._paths.values() for alike in here.targets.values() for each in alike]
+        known = [each for here in groups._paths.values() for each in here.known]
+        assert sum(map(_size, held)) == groups._size <= 20 * SIZE
+        assert sum(map(_size, known)) == groups._known_size <= 20 * SIZE
 
 
 fields = st.lists(st.sampled_from(["a", "b", "C", "D"]), max_size=3, unique_by=str.lower)
@@ -146,9 +194,27 @@ def test_repetition_makes_no_difference(sequence: list[Schema | None], mode: Com
     forgetful = Groups(mode)
     answers = []
     for schema in sequence:
-        forgetful._forget()
-        answers.append(forgetful.target(schema))
+        for here in forgetful._paths.values():
+            forgetful._forget_known(here)
+        answers.append(forgetful.target("p", schema))
     assert answers == once
+
+
+@given(
+    st.lists(st.tuples(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=6), schemas), max_size=8),
+    st.sampled_from(Compatibility),
+    st.integers(1, 6),
+)
+def test_paths_asked_for_together_are_asked_for_in_turn(
+    batches: list[tuple[list[str], Schema | None]], mode: Compatibility, paths_max: int
+) -> None:
+    """What one answer for all says is what each record would have got, also of what is forgotten later."""
+    together, in_turn = Groups(mode, paths_max * SIZE), Groups(mode, paths_max * SIZE)
+    for paths, schema in batches:
+        each = [in_turn.target(path, schema) for path in paths]
+        targets = together.targets(paths, schema)
+        assert each == [together.target(path, schema) if targets is None else targets[path] for path in paths]
+        assert list(together._paths) == list(in_turn._paths)
 
 
 @given(st.data())
@@ -161,6 +227,6 @@ def test_every_target_takes_the_values(data: st.DataObject) -> None:
     ]
     groups = Groups(data.draw(st.sampled_from(Compatibility)))
     for schema in data.draw(st.lists(st.sampled_from(versions), max_size=8)):
-        target = groups.target(schema)
+        target = groups.target("p", schema)
         assert isinstance(target, Schema)
         assert is_valid(projector(schema, target)(data.draw(values_of(schema))), target)

@@ -22,6 +22,14 @@ REACHED: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {"schema.registry.url": "http://a:1,https://u%40x:p%3Aw@b/y", "basic.auth.credentials.source": "URL"},
         {"url": "http://a:1,https://b/y", "basic.auth.user.info": "u@x:p:w"},
     ),
+    "one login in several URLs": (
+        {"schema.registry.url": "http://u:p@a,http://u:p@b"},
+        {"url": "http://a,http://b", "basic.auth.user.info": "u:p"},
+    ),
+    "login beside different ones": (
+        {**USER_INFO, "basic.auth.user.info": "u:p", "schema.registry.url": "http://a:b@r,http://c:d@s"},
+        {"url": "http://r,http://s", "basic.auth.user.info": "u:p"},
+    ),
     "login beside it": (
         {**USER_INFO, "basic.auth.user.info": "u:p", "schema.registry.url": "http://a:b@r"},
         {"url": "http://r", "basic.auth.user.info": "u:p"},
@@ -102,6 +110,11 @@ def test_what_the_registrys_client_gets(load_with: Load, name: str, side: str) -
     ("options", "name", "said"),
     [
         ({"schema.registry.url": ""}, "schema.registry.url", "is required by AvroConverter"),
+        (
+            {"schema.registry.url": f"http://u:{CANARY}@a,http://v:{CANARY}@b"},
+            "schema.registry.url",
+            "different logins",
+        ),
         ({"schema.registry.url": "r:8081"}, "schema.registry.url", "must be a URL"),
         ({"schema.registry.url": "http://r,"}, "schema.registry.url", "blank"),
         (USER_INFO, "basic.auth.user.info", "is required by basic.auth.credentials.source=USER_INFO"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
@@ -13,6 +14,9 @@ from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 
 OFFSET_MAX: Final = 2**63 - 1
+_HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+#: Every escape of JSON; the group has those that are half a surrogate pair.
+_ESCAPES: Final = re.compile(rb"%b%b|(%b|%b)|\\." % (_HIGH, _LOW, _HIGH, _LOW), re.DOTALL)
 
 
 class RecordLineError(Exception):
@@ -47,7 +51,8 @@ def parse_records(
             line = decoder.decode(text)
             tp, record = _topic_partition(line, default_topic, is_configured), _record(line)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-            raise RecordLineError(f"line {number}: {str(error) or 'nested too deeply'}") from None
+            said = _half_pair(text) if isinstance(error, msgspec.DecodeError) else None
+            raise RecordLineError(f"line {number}: {said or str(error) or 'nested too deeply'}") from None
         except ValueError as error:
             raise RecordLineError(f"line {number}: {error}") from None
         if record.offset <= last.get(tp, -1):
@@ -56,6 +61,17 @@ def parse_records(
             )
         last[tp] = record.offset
         yield tp, record
+
+
+def _half_pair(text: bytes) -> str | None:
+    """That a line which cannot be decoded holds half a surrogate pair: the decoder calls some of them truncated."""
+    for found in _ESCAPES.finditer(text):
+        if found[1]:
+            return (
+                f"{found[1].decode()} is half a surrogate pair, which is no character; "
+                "bytes of any kind go into key_base64 and value_base64"
+            )
+    return None
 
 
 def _topic_partition(line: _Line, default_topic: str | None, is_configured: Callable[[str], bool]) -> TopicPartition:

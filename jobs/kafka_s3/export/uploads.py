@@ -16,15 +16,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from kafka_s3.errors import DataError, StoreRefused, StoreUnavailable
 from kafka_s3.families import Body, Holds
-from kafka_s3.naming import DataName, KeyLayout, format_data_key
+from kafka_s3.naming import COLLISIONS_MAX, DataName, KeyLayout, format_data_key
 from kafka_s3.ports import MultipartUpload, ObjectStore, Put
 from kafka_s3.settings.model import BUILT_IN_TAGS, Tagging
-
-NAMES_MAX: Final = 100  # as many as the sink probes; each one is a whole object somebody else wrote under our name
 
 
 class FamilyUpload:
@@ -153,9 +150,9 @@ class FamilyUpload:
         return [format_data_key(self._layout, name) for name in self._names]
 
     def _use_next_name(self) -> None:
-        if self._names[0].collision >= NAMES_MAX:
+        if self._names[0].collision >= COLLISIONS_MAX:  # each a whole object that somebody else wrote under our name
             raise DataError(
-                f"{NAMES_MAX} names from {self._keys()[0]} back are taken by other bytes.",
+                f"{COLLISIONS_MAX} names from {self._keys()[0]} back are taken by other bytes.",
                 next="Something else writes under this prefix: give the connector a topics.dir of its own.",
             )
         self._names = tuple(name.next_free() for name in self._names)

@@ -103,11 +103,6 @@ class BlockIndex:
         at = bisect.bisect_right(self.chunks, offset, key=operator.attrgetter("first_record_offset"))
         return self.chunks[at - 1] if at and offset <= self.chunks[at - 1].last_record_offset else None
 
-    def find_from(self, offset: int) -> Chunk | None:
-        """The chunk to begin with for every record from this offset on; `None` if the object has none of them."""
-        at = bisect.bisect_left(self.chunks, offset, key=operator.attrgetter("last_record_offset"))
-        return self.chunks[at] if at < len(self.chunks) else None
-
     def contradiction(self) -> str | None:
         """What cannot be true of an object's chunks, or `None`."""
         end, offset = 0, 0

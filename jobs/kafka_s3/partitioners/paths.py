@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from kafka_s3.naming import DataName, KeyLayout, format_data_key, leads_out
+from kafka_s3.naming import COLLISIONS_MAX, DataName, KeyLayout, format_data_key, leads_out
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Rows
 
@@ -16,7 +16,6 @@ KEY_BYTES_MAX: Final = 1024
 # Room for the longest offset and every suffix that a name can get, so that a record's fate depends on its path alone.
 _LONGEST_OFFSET: Final = 2**63 - 1
 _LONGEST_GENERATION: Final = 10**6
-_LONGEST_COLLISION: Final = 100
 _NOT_IN_KEYS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -106,7 +105,7 @@ class FittingKeys:
             _LONGEST_OFFSET,
             self.extension,
             generation=_LONGEST_GENERATION,
-            collision=_LONGEST_COLLISION,
+            collision=COLLISIONS_MAX,
         )
         if leads_out(path, self.layout.directory_delim):
             return f"its path {path[:60]!r} has a part '.' or '..', which would lead out of its folder"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
@@ -48,7 +49,7 @@ def build_registry(checked: Checked, side: str) -> RegistrySettings | None:
     if checked.text(f"{prefix}{_SOURCE}") == names.USER_INFO:
         logins = [login for name in _USER_INFO if (login := checked.optional(f"{prefix}{name}"))]
     else:
-        logins = [login for url in urls if (login := _login(url))]
+        logins = _logins(urls)
     if checked.text(f"{prefix}{_BEARER}") == names.STATIC_TOKEN:
         client["bearer.auth.credentials.source"] = names.STATIC_TOKEN
         client[_TOKEN] = checked.text(f"{prefix}{_TOKEN}").strip()
@@ -69,6 +70,11 @@ def without_login(url: str) -> str:
     scheme, _, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+
+
+def _logins(urls: Iterable[str]) -> list[str]:
+    """The different logins in some addresses, in their order."""
+    return list(dict.fromkeys(login for url in urls if (login := _login(url))))
 
 
 def _login(url: str) -> str | None:
@@ -93,6 +99,10 @@ def _login_rules(checked: Checked, prefix: str) -> None:
     by_token = checked.sure(bearer) and checked.text(bearer) == names.STATIC_TOKEN
     if by_token and f"{prefix}{_TOKEN}" not in checked.given:
         checked.complain(f"{prefix}{_TOKEN}", f"is required by {_BEARER}={names.STATIC_TOKEN}")
+    by_url = checked.sure(url, source, bearer) and not by_user and not by_token
+    if by_url and len(_logins(checked.listed(url))) > 1:
+        message = "holds different logins, and the registry's client has one for every address: give all the same one, "
+        checked.complain_hidden(url, f"{message}or set {_SOURCE}=USER_INFO and {_USER_INFO[0]}")
     if by_user and by_token:
         checked.complain(bearer, f"excludes {_SOURCE}=USER_INFO: set one of them")
 
