@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from kafka_s3.converters import avro as avro_module
 from kafka_s3.converters.avro import AvroRows, AvroValues
 from kafka_s3.converters.structs import ValueRows
 from kafka_s3.errors import RegistryUnavailable
@@ -271,6 +272,19 @@ def test_each_schema_is_asked_for_once() -> None:
     for _ in range(3):
         converter([*encoded(ORDER, VALUES), head(9)])
     assert sorted(known.requests) == ["schema 1", "schema 9", "versions orders-value"]
+
+
+def test_schemas_that_records_name_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many large schemas so many are kept as fit, and all are read, whatever came before them."""
+    monkeypatch.setattr(avro_module, "_CHARS_MAX", 1_000)
+    schemas = [record(f"n.R{number}", **{"x" * 200: "int"}) for number in range(20)]
+    values = [head(number) + b"\2" for number in (*range(1, 21), 1, 20)]
+    converter = AvroValues(registry(*schemas), SubjectNames.TOPIC, "orders", key=False)
+    rows = converter(values)
+    assert rows.excluded == {}
+    assert isinstance(rows.schemas, list)
+    assert rows.schemas == [*schemas, schemas[0], schemas[19]]
+    assert 0 < sum(len(each.text) for each in converter._known.values() if isinstance(each, Schema)) <= 1_000
 
 
 def test_another_schema_that_rows_fit_into() -> None:

@@ -17,7 +17,9 @@ from kafka_s3.schemas.parse import SchemaError, parse_avro
 from kafka_s3.settings.content import SubjectNames
 
 _ID_MAX: Final = 2**31 - 1  # a registry's ids are Java's int
+#: What is kept of ids and their schemas, in characters of these; beyond it all are looked up anew.
 _IDS_MAX: Final = 10_000
+_CHARS_MAX: Final = 32 * 1024 * 1024
 
 
 class AvroValues:
@@ -43,6 +45,7 @@ class AvroValues:
         self._columns = columns
         self._stage = Stage.KEY_CONVERTER if key else Stage.VALUE_CONVERTER
         self._known: dict[bytes, Schema | str] = {}  # by the five bytes at the beginning
+        self._known_chars = 0
 
     def __call__(self, values: Sequence[bytes | None]) -> AvroRows:
         excluded: dict[int, Excluded] = {}
@@ -78,11 +81,16 @@ class AvroValues:
 
     def _schema(self, head: bytes) -> Schema | str:
         """The schema that the beginning of a value names, or why there is none."""
-        if head not in self._known:
-            if len(self._known) >= _IDS_MAX:
+        found = self._known.get(head)
+        if found is None:
+            found = self._look_up(head)
+            chars = len(found.text if isinstance(found, Schema) else found)
+            if len(self._known) >= _IDS_MAX or self._known_chars + chars > _CHARS_MAX:
                 self._known.clear()
-            self._known[head] = self._look_up(head)
-        return self._known[head]
+                self._known_chars = 0
+            self._known[head] = found
+            self._known_chars += chars
+        return found
 
     def _look_up(self, head: bytes) -> Schema | str:
         if len(head) < HEAD:
