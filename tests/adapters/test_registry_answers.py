@@ -299,6 +299,35 @@ def test_unknown_ids_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> Non
         assert len(registry._missing) <= 10
 
 
+def test_schemas_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of very many large schemas, by whichever way they come, the newest are kept; an older one is asked for anew."""
+    monkeypatch.setattr(confluent, "KEPT_MAX", 5_000)
+    text = "x" * 1_000
+
+    def large(seen: Seen) -> bytes:
+        path = seen.path.partition("?")[0]
+        if path.endswith("/versions"):
+            return answer(200, json.dumps(list(range(1, 21))).encode())
+        number = int(path.rpartition("/")[2])
+        references = [{"name": "r", "subject": "r", "version": number}] if path.startswith("/schemas") else []
+        found = {"id": number + 100, "schema": f'"{number}{text}"', "references": references}
+        return answer(200, json.dumps(found).encode())
+
+    with scripted(otherwise=large) as server:
+        registry = registry_at(server.url)
+        found = [registry.schema(id) for id in range(1, 21)]
+        assert len(registry.versions("s")) == 20
+        kept = registry.known().schemas
+        assert list(kept) == [19, 20]
+        for cache in (registry._answers, registry._references):
+            assert sum(len(each.text) for each in cache.all().values()) <= 5_000
+        asked = len(server.seen)
+        assert registry.schema(20) == found[19]
+        assert len(server.seen) == asked
+        assert registry.schema(1) == found[0]
+        assert len(server.seen) == asked + 2  # and what it refers to
+
+
 def test_the_latest_of_two_versions_with_one_id() -> None:
     """A schema that was deleted and registered again has its last version."""
     versions = (answer(200, f'{{"id":5,"version":{n},"schema":"1"}}'.encode()) for n in (1, 3))

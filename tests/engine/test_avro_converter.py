@@ -12,16 +12,19 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from kafka_s3.converters import avro as avro_module
 from kafka_s3.converters.avro import AvroRows, AvroValues
 from kafka_s3.converters.structs import ValueRows
 from kafka_s3.errors import RegistryUnavailable
 from kafka_s3.memory.registry import MemoryRegistry
-from kafka_s3.ports import RegisteredSchema
+from kafka_s3.ports import RegisteredSchema, Registries
+from kafka_s3.records import Record
 from kafka_s3.rows import Missing, Stage, Tombstone, Unwritable
 from kafka_s3.schemas.arrow import ColumnsError, arrow_type, from_values
 from kafka_s3.schemas.datums import codec
 from kafka_s3.schemas.model import Branch, Schema, schema_of
 from kafka_s3.settings.content import SubjectNames
+from tests.engine.members import TOLERANT, settings_with, write
 from tests.schemas.strategies import avro_schemas, values_of
 
 calm = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], deadline=None)
@@ -34,6 +37,7 @@ def record(_name: str = "n.R", /, **fields: Any) -> Schema:
 
 ORDER = record("shop.Order", id="long", name="string", note=["null", "string"])
 POINT = record("shop.Point", x="double")
+PATH = {"partition.field.name": "a"}
 VALUES = [{"id": row, "name": f"größe {row}", "note": None if row % 2 else "x" * row} for row in range(40)]
 
 
@@ -165,11 +169,15 @@ def test_rows_of_several_schemas() -> None:
 
 
 def test_two_ids_of_the_same_schema_are_one() -> None:
-    """A schema registered under two ids, in no version that the subject knows, is one schema."""
+    """A schema registered under two ids, in no version that the subject knows, is one schema; each row has its id."""
     batch = [*encoded(ORDER, VALUES[:10]), *encoded(ORDER, VALUES[10:], 2)]
     batch[0], batch[15] = batch[15], batch[0]
     rows = convert(batch, ORDER, ORDER)
-    assert rows.schemas == ORDER
+    schemas = rows.schemas
+    assert isinstance(schemas, list)
+    assert schemas == [ORDER] * 40
+    assert [each.id for each in schemas] == [value[4] for value in batch]
+    assert rows.part(0, 40).schemas == rows.pick(range(40)).schemas == ORDER
     assert list(rows.datums(ORDER)) == [value[5:] for value in batch]
     broken = convert([*batch[:12], head(2) + b"\1", *batch[12:]], ORDER, ORDER)
     [(place, refused)] = broken.excluded.items()
@@ -177,6 +185,22 @@ def test_two_ids_of_the_same_schema_are_one() -> None:
     assert isinstance(refused, Unwritable)
     assert "the schema of the id 2" in refused.reason
     assert broken.part(13, 41).values(ORDER) == codec(ORDER).decode([value[5:] for value in batch[12:]])
+
+
+@pytest.mark.parametrize("envelope", [{}, {"export.envelope": "offset"}])
+@pytest.mark.parametrize("cuts", [[], [1], [2], [1, 2, 3]])
+def test_an_object_has_the_id_of_its_first_record(envelope: dict[str, str], cuts: list[int]) -> None:
+    """Of two ids of one schema it is that of the first record that is written, however the range is cut."""
+    one = record(a="int")
+    avro = {"value.converter": "AvroConverter", "value.converter.schema.registry.url": "http://none:1"}
+    settings = settings_with(avro, TOLERANT, envelope, {"partitioner.class": "FieldPartitioner"}, PATH)
+    values = [head(1), head(2) + b"\2", head(1) + b"\2", head(1) + b"\4", head(2) + b"\4"]  # the first is refused
+    given = [Record(offset, value, timestamp_ms=0) for offset, value in enumerate(values)]
+    made = write(settings, given, cuts, registries=Registries(registry(one, one)))
+    assert [(each.first_offset, each.schema_id, each.records) for each in made.written.objects] == [
+        (1, 2, 2),
+        (3, 1, 2),
+    ]
 
 
 def test_keys_need_not_be_records() -> None:
@@ -248,6 +272,19 @@ def test_each_schema_is_asked_for_once() -> None:
     for _ in range(3):
         converter([*encoded(ORDER, VALUES), head(9)])
     assert sorted(known.requests) == ["schema 1", "schema 9", "versions orders-value"]
+
+
+def test_schemas_that_records_name_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many large schemas so many are kept as fit, and all are read, whatever came before them."""
+    monkeypatch.setattr(avro_module, "_CHARS_MAX", 1_000)
+    schemas = [record(f"n.R{number}", **{"x" * 200: "int"}) for number in range(20)]
+    values = [head(number) + b"\2" for number in (*range(1, 21), 1, 20)]
+    converter = AvroValues(registry(*schemas), SubjectNames.TOPIC, "orders", key=False)
+    rows = converter(values)
+    assert rows.excluded == {}
+    assert isinstance(rows.schemas, list)
+    assert rows.schemas == [*schemas, schemas[0], schemas[19]]
+    assert 0 < sum(len(each.text) for each in converter._known.values() if isinstance(each, Schema)) <= 1_000
 
 
 def test_another_schema_that_rows_fit_into() -> None:

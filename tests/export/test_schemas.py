@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kafka_s3.errors import ConfigurationError, RegistryUnavailable
-from kafka_s3.export.schemas import KNOWN_CHARS_MAX, known_schemas, merge
+from kafka_s3.export.schemas import KNOWN_CHARS_MAX, KNOWN_VERSIONS_CHARS_MAX, known_schemas, merge
 from kafka_s3.memory import MemoryRegistry, folder_registry
 from kafka_s3.ports import KnownSchemas, RegisteredSchema
 from kafka_s3.settings.content import Converter, ConverterSettings, SubjectNames
@@ -133,11 +134,29 @@ def test_nothing_to_ask_for(registry: MemoryRegistry, converter: ConverterSettin
 
 
 def test_what_goes_to_every_task_is_bounded() -> None:
-    """Of very many schemas the newest go along, and all the versions."""
+    """Of very large schemas the newest go along, and all the versions."""
     memory = MemoryRegistry()
-    size = KNOWN_CHARS_MAX // 4 - 10
+    size = KNOWN_CHARS_MAX // 4 - 80
     for number in range(10):
         memory.register("orders-value", f'"{number}' + "x" * size + '"')
     known = known_schemas(memory, settings_with(), ["orders"], key=False)
     assert set(known.schemas) == {7, 8, 9, 10}
     assert len(known.versions["orders-value"]) == 10
+
+
+def test_what_every_task_is_told_of_versions_is_bounded() -> None:
+    """Of subjects with very many versions those that fit go along whole; others are asked for by the tasks."""
+    ids = range(2**30, 2**30 + 10_000)
+    memory = MemoryRegistry({id: RegisteredSchema(id, f'"{id}"') for id in ids}, every_subject={id: id for id in ids})
+    topics = [f"topic-{number}" for number in range(50)]
+    known = known_schemas(memory, settings_with(), topics, key=False)
+    assert set(known.versions) == {"topic-0-value"}
+    assert known.versions["topic-0-value"] == memory.versions("topic-0-value")
+    assert len(pickle.dumps(known)) < KNOWN_CHARS_MAX + KNOWN_VERSIONS_CHARS_MAX + 1_000
+
+
+def test_very_many_subjects_without_versions() -> None:
+    """Names alone have a limit, too."""
+    topics = [f"{number:0249}" for number in range(2_000)]
+    known = known_schemas(MemoryRegistry(), settings_with(), topics, key=False)
+    assert 0 < sum(map(len, known.versions)) <= KNOWN_VERSIONS_CHARS_MAX

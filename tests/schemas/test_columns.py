@@ -208,6 +208,37 @@ def test_long_arrays_are_left_to_the_slow_way() -> None:
     assert made.check(datums * FEW) == {}
 
 
+def chain(length: int, avro: Any) -> Any:
+    for level in range(length):
+        avro = {"type": "record", "name": f"C{level}", "fields": [{"name": "c", "type": avro}]}
+    return avro
+
+
+@pytest.mark.parametrize(
+    ("avro", "has_columns"),
+    [
+        ({"type": "array", "items": chain(3, "int")}, True),
+        ({"type": "array", "items": chain(40, "int")}, False),
+        ({"type": "map", "values": chain(3, "int")}, True),
+        ({"type": "map", "values": chain(40, "int")}, False),
+        ({"type": "array", "items": {"type": "map", "values": {"type": "array", "items": "int"}}}, True),
+        (record(**{f"n{number}": "null" for number in range(900)}).avro, True),
+        (record(**{f"n{number}": "null" for number in range(1_100)}).avro, False),
+        (record(**{f"n{number}": ["null", "string"] for number in range(1_300)}).avro, True),
+    ],
+)
+def test_columns_take_no_more_values_than_are_allowed(avro: Any, has_columns: bool) -> None:
+    """A schema whose rows could have more values than `walk` allows has no columns; ordinary ones have them."""
+    assert (columns_of(schema_of(avro)) is not None) == has_columns
+
+
+def test_records_far_down_in_each_other_are_counted() -> None:
+    """As many of them as the rounds would get through are refused, in a batch too."""
+    made = codec(schema_of({"type": "array", "items": chain(40, "int")}))
+    row = long_bytes(ITEMS_MAX) + b"\x02" * ITEMS_MAX + b"\0"
+    assert made.check([row] * FEW) == dict.fromkeys(range(FEW), f"more values than {len(row)} bytes may hold")
+
+
 def test_rounds_have_an_end() -> None:
     """Lists in lists use up the rounds of a batch; rows that need more are doubtful, the others are done."""
     made = codec(schema_of({"type": "array", "items": LIST}))

@@ -6,7 +6,7 @@ once for the whole batch however it is parted after that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kafka_s3.converters.avro_group import HEAD, Group, shown, taken
@@ -17,7 +17,9 @@ from kafka_s3.schemas.parse import SchemaError, parse_avro
 from kafka_s3.settings.content import SubjectNames
 
 _ID_MAX: Final = 2**31 - 1  # a registry's ids are Java's int
+#: What is kept of ids and their schemas, in characters of these; beyond it all are looked up anew.
 _IDS_MAX: Final = 10_000
+_CHARS_MAX: Final = 32 * 1024 * 1024
 
 
 class AvroValues:
@@ -43,15 +45,18 @@ class AvroValues:
         self._columns = columns
         self._stage = Stage.KEY_CONVERTER if key else Stage.VALUE_CONVERTER
         self._known: dict[bytes, Schema | str] = {}  # by the five bytes at the beginning
+        self._known_chars = 0
 
     def __call__(self, values: Sequence[bytes | None]) -> AvroRows:
         excluded: dict[int, Excluded] = {}
         chosen: dict[Schema, list[int]] = {}
+        named: list[tuple[Schema, Sequence[int]]] = []
         for head, rows in _by_head(values).items():
             if head is None:
                 excluded.update(dict.fromkeys(rows, Tombstone()))
             elif isinstance(found := self._schema(head), Schema):
                 chosen.setdefault(found, []).extend(rows)
+                named.append((found, rows))
             else:
                 for row in rows:
                     excluded[row] = Unwritable(f"{found} ({shown(values[row])})", self._stage)
@@ -71,15 +76,21 @@ class AvroValues:
             if isinstance(places, list):
                 for place, row in enumerate(rows):
                     group_of[row], places[row] = number, place
-        return AvroRows(groups, group_of if len(groups) > 1 else None, places, excluded)
+        own = _own(named, len(values)) if len(named) > len(chosen) else None
+        return AvroRows(groups, group_of if len(groups) > 1 else None, places, excluded, own)
 
     def _schema(self, head: bytes) -> Schema | str:
         """The schema that the beginning of a value names, or why there is none."""
-        if head not in self._known:
-            if len(self._known) >= _IDS_MAX:
+        found = self._known.get(head)
+        if found is None:
+            found = self._look_up(head)
+            chars = len(found.text if isinstance(found, Schema) else found)
+            if len(self._known) >= _IDS_MAX or self._known_chars + chars > _CHARS_MAX:
                 self._known.clear()
-            self._known[head] = self._look_up(head)
-        return self._known[head]
+                self._known_chars = 0
+            self._known[head] = found
+            self._known_chars += chars
+        return found
 
     def _look_up(self, head: bytes) -> Schema | str:
         if len(head) < HEAD:
@@ -131,10 +142,19 @@ def _by_head(values: Sequence[bytes | None]) -> Mapping[bytes | None, Sequence[i
     return rows
 
 
+def _own(named: Iterable[tuple[Schema, Sequence[int]]], count: int) -> Sequence[Schema | None]:
+    own: list[Schema | None] = [None] * count
+    for schema, rows in named:
+        for row in rows:
+            own[row] = schema
+    return own
+
+
 class AvroRows:
     """A `Structs` over datums.
 
-    Row i is the value at `places[i]` of the group `group_of[i]`; `group_of=None`: of the only group.
+    Row i is the value at `places[i]` of the group `group_of[i]`; `group_of=None`: of the only group. `own`: the schema
+    of each row with the id that the row names, where rows of one group name several: an object says that of its first.
     """
 
     def __init__(
@@ -143,7 +163,9 @@ class AvroRows:
         group_of: Sequence[int] | None,
         places: Sequence[int],
         excluded: Mapping[int, Excluded],
+        own: Sequence[Schema | None] | None = None,
     ) -> None:
+        self._own = own
         self._groups = groups
         self._group_of = group_of
         self._places = places
@@ -153,18 +175,20 @@ class AvroRows:
     def schemas(self) -> Schemas:
         if not self._groups:
             return None
+        if self._own is not None:
+            return [None if row in self.excluded else schema for row, schema in enumerate(self._own)]
         if self._group_of is None:
             return self._groups[0].schema
         schemas = [group.schema for group in self._groups]
         return [None if row in self.excluded else schemas[group] for row, group in enumerate(self._group_of)]
 
     def part(self, start: int, stop: int) -> AvroRows:
-        if start == 0 and stop == len(self._places) and not self.excluded:
+        if start == 0 and stop == len(self._places) and not self.excluded and self._own is None:
             return self
         return self._some(self._places[start:stop], self._group_of and self._group_of[start:stop])
 
     def pick(self, indexes: Sequence[int]) -> AvroRows:
-        if len(indexes) == len(self._places) and not self.excluded:
+        if len(indexes) == len(self._places) and not self.excluded and self._own is None:
             return self
         places, group_of = self._places, self._group_of
         return self._some([places[index] for index in indexes], group_of and [group_of[index] for index in indexes])

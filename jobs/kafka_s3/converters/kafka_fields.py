@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -55,6 +55,13 @@ class _Outer(Schema):
     wraps: bool = field(default=False, compare=False)
 
 
+def _named_as(schema: Schema | None, outer: Schema | None) -> Schema | None:
+    """The schema around another one, by that one's id: it was made for the first of those that say the same."""
+    if schema is None or outer is None or outer.id == schema.id or outer is _CLASH:
+        return outer
+    return replace(outer, id=schema.id)
+
+
 #: Stands in the place of an `_Outer`: the schema has a field of such a name itself.
 _CLASH: Final = Schema("")
 
@@ -95,7 +102,9 @@ class KafkaFields:
             clash += self._clashing_values(rows, count)
         for index in clash:
             excluded.setdefault(index, self._clash())
-        outer: Schemas = made[schemas] if is_single else [made[each] for each in schemas]
+        outer: Schemas = (
+            _named_as(schemas, made[schemas]) if is_single else [_named_as(each, made[each]) for each in schemas]
+        )
         return WithFields(rows, outer, excluded, columns, self._names, self._extra)
 
     def _clash(self) -> Unwritable:

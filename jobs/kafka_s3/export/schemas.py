@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,9 +21,13 @@ class Known:
 
 NOTHING_KNOWN: Final = Known()
 
-#: What goes to every task, in characters of schemas; tasks ask for the rest. With values and keys it stays well below
-#: the 1 MiB up to which Spark keeps a task in memory.
+#: What goes to every task of values or of keys, about in bytes; tasks ask for the rest. Both together stay below the
+#: 1 MiB up to which Spark keeps a task in memory.
 KNOWN_CHARS_MAX: Final = 256 * 1024
+KNOWN_VERSIONS_CHARS_MAX: Final = 128 * 1024
+#: What a schema takes beside its texts, and a version at most: an id and a number.
+_SCHEMA_CHARS: Final = 64
+_VERSION_CHARS: Final = 10
 
 
 def known_schemas(registry: SchemaRegistry, settings: Settings, topics: Iterable[str], *, key: bool) -> KnownSchemas:
@@ -31,26 +35,44 @@ def known_schemas(registry: SchemaRegistry, settings: Settings, topics: Iterable
 
     Asked after a plan has its ends it is all that the plan's records need: their schemas were registered before them.
     Nothing where the converter needs no registry, or where only a record tells its subject.
+
+    Its size: at most `KNOWN_CHARS_MAX` of schemas, each with 64 and the characters of its texts, and
+    `KNOWN_VERSIONS_CHARS_MAX` of versions, each subject with the characters of its name and 10 for each version. A
+    subject that does not fit is left out as a whole: tasks ask for what is not there, and take what is there for all.
     """
     converter = settings.format.key if key else settings.format.value
     if converter.converter is not Converter.AVRO or converter.subject_names is not SubjectNames.TOPIC:
         return KnownSchemas()
-    versions = {}
-    for topic in topics:
-        subject = f"{topic}-key" if key else f"{topic}-value"
-        versions[subject] = registry.versions(subject)
+    subjects = [f"{topic}-key" if key else f"{topic}-value" for topic in topics]
+    versions = {subject: registry.versions(subject) for subject in subjects}
     newest_first = sorted(((number, id) for each in versions.values() for id, number in each.items()), reverse=True)
+    return KnownSchemas(_newest(registry, newest_first), _fitting(versions))
+
+
+def _newest(registry: SchemaRegistry, newest_first: Iterable[tuple[int, int]]) -> dict[int, RegisteredSchema]:
     schemas: dict[int, RegisteredSchema] = {}
     chars = 0
     for _, id in newest_first:
         schema = None if id in schemas else registry.schema(id)
         if schema is None:
             continue
-        chars += len(schema.text) + sum(map(len, schema.references))
+        chars += _SCHEMA_CHARS + len(schema.text) + sum(map(len, schema.references))
         if chars > KNOWN_CHARS_MAX:
             break
         schemas[id] = schema
-    return KnownSchemas(schemas, versions)
+    return schemas
+
+
+def _fitting(versions: Mapping[str, Mapping[int, int]]) -> dict[str, Mapping[int, int]]:
+    """The subjects that go along, in their order; a smaller one may fit where a larger one does not."""
+    fitting = {}
+    left = KNOWN_VERSIONS_CHARS_MAX
+    for subject, each in versions.items():
+        chars = len(subject) + _VERSION_CHARS * len(each)
+        if chars <= left:
+            left -= chars
+            fitting[subject] = each
+    return fitting
 
 
 def merge(*parts: KnownSchemas) -> KnownSchemas:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_s3.errors import RegistryRefused
 from kafka_s3.ports import KnownSchemas, RegisteredSchema
+from kafka_s3.registry.kept import Kept
 from kafka_s3.settings.content import RegistrySettings
 
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ REFERENCES_DEPTH_MAX: Final = 100
 REFERENCES_CHARS_MAX: Final = 16 * 1024 * 1024
 #: Versions of one subject: each costs a request.
 VERSIONS_MAX: Final = 10_000
+#: What is kept of schemas by id, of those that came with versions, of those referred to, and of versions, each; in
+#: characters. The largest schema fits with all that it refers to. Beyond it the oldest are dropped, and asked for anew.
+KEPT_MAX: Final = 32 * 1024 * 1024
+#: What anything that is kept takes beside its characters.
+_KEPT_EACH: Final = 256
+_VERSION_SIZE: Final = 128
 _LOCKS: Final = 16
 _NOTHING: Final = KnownSchemas()
 
@@ -31,18 +38,18 @@ _NOTHING: Final = KnownSchemas()
 class ConfluentRegistry:
     """A `SchemaRegistry`: Confluent's, or one that answers as it does. Thread-safe; pickles as what it knows.
 
-    An id, a subject and a reference are asked for once, unless `known` has the answer. It keeps every schema that it
-    was asked for, at most `requests.ANSWER_BYTES_MAX` and `REFERENCES_CHARS_MAX` each.
+    An id, a subject and a reference are asked for once, unless `known` has the answer or more than `KEPT_MAX` came
+    after it.
     """
 
     def __init__(self, settings: RegistrySettings, known: KnownSchemas = _NOTHING) -> None:
         self._settings = settings
-        self._schemas = dict(known.schemas)
-        self._versions = dict(known.versions)
+        self._schemas = Kept(KEPT_MAX, _schema_size, known.schemas)
+        self._versions = Kept(KEPT_MAX, _versions_size, known.versions)
         self._missing: set[int] = set()
         #: Schemas by id that a subject's versions brought along.
-        self._answers: dict[int, Answer] = {}
-        self._references: dict[Reference, Answer] = {}
+        self._answers: Kept[int, Answer] = Kept(KEPT_MAX, _answer_size, {})
+        self._references: Kept[Reference, Answer] = Kept(KEPT_MAX, _answer_size, {})
         self._requests: Requests | None = None
         # One for each thing that may be asked for would be too many; two things that share one wait for each other.
         self._id_locks = [threading.Lock() for _ in range(_LOCKS)]
@@ -62,7 +69,8 @@ class ConfluentRegistry:
                 return found
             answer = self._answers.get(id) or self._client.schema(id)
             if answer is not None:
-                found = self._schemas[id] = RegisteredSchema(id, answer.text, answer.type, self._texts(id, answer))
+                found = RegisteredSchema(id, answer.text, answer.type, self._texts(id, answer))
+                self._schemas.put(id, found)
             else:
                 if len(self._missing) >= MISSING_MAX:
                     self._missing = set()
@@ -75,12 +83,14 @@ class ConfluentRegistry:
         if found is not None:
             return found
         with _one_of(self._subject_locks, subject):
-            if subject not in self._versions:
-                self._versions[subject] = self._versions_of(subject)
-            return self._versions[subject]
+            found = self._versions.get(subject)
+            if found is None:
+                found = self._versions_of(subject)
+                self._versions.put(subject, found)
+            return found
 
     def known(self) -> KnownSchemas:
-        return KnownSchemas(dict(self._schemas), dict(self._versions))
+        return KnownSchemas(self._schemas.all(), self._versions.all())
 
     @property
     def _client(self) -> Requests:
@@ -105,7 +115,8 @@ class ConfluentRegistry:
             answer = self._client.version(subject, number)
             if answer is not None:
                 versions[answer.id] = number
-                self._answers.setdefault(answer.id, answer)
+                if self._answers.get(answer.id) is None:
+                    self._answers.put(answer.id, answer)
         return versions
 
     def _texts(self, id: int, answer: Answer) -> tuple[str, ...]:
@@ -138,8 +149,20 @@ class ConfluentRegistry:
             answer = self._client.version(*reference) if _is_name(reference[0]) else None
             if answer is None:
                 raise _unusable(whose, f"refers to {_words(reference)}, which is not there")
-            self._references[reference] = answer
+            self._references.put(reference, answer)
         return answer
+
+
+def _schema_size(schema: RegisteredSchema) -> int:
+    return _KEPT_EACH + len(schema.text) + sum(map(len, schema.references))
+
+
+def _versions_size(versions: Mapping[int, int]) -> int:
+    return _KEPT_EACH + _VERSION_SIZE * len(versions)
+
+
+def _answer_size(answer: Answer) -> int:
+    return _KEPT_EACH + len(answer.text) + _KEPT_EACH * len(answer.references)
 
 
 def _one_of(locks: Sequence[threading.Lock], key: Hashable) -> threading.Lock:

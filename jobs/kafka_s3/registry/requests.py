@@ -94,6 +94,8 @@ class Requests:
                 if is_missing(error):
                     return None
                 raise translate(self._settings, error, what) from None
+            finally:
+                self._client.clear_caches()  # it would keep every answer; whoever asks here keeps what is needed
 
         return self._retrying(attempt)
 

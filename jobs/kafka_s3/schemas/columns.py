@@ -3,7 +3,7 @@
 The positions of all rows move together through the schema, field by field; only arrays and maps go round by round, an
 item of each row that still has one. What this finds to be a valid datum is one (`walk` would say the same); about
 others it says nothing: rows with long arrays, with blocks that tell their size, and those that are wrong. Schemas that
-are recursive, very large, or have arrays of what takes no bytes have no columns at all.
+are recursive, very large, or have values beyond what their bytes allow have no columns at all.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from kafka_s3.schemas.column_nodes import Node, Slow
 from kafka_s3.schemas.model import Schema, full_name
 from kafka_s3.schemas.splice import Splice
 from kafka_s3.schemas.vectors import BYTES_MAX, Buffer, Ints
-from kafka_s3.schemas.walk import VALUES_MAX, branch_name
+from kafka_s3.schemas.walk import VALUES_MAX, VALUES_PER_BYTE_MAX, branch_name
 
-#: Types in a schema, names replaced by what they stand for. With arrays it is so low that no row that the rounds
-#: get through can have more values than `walk` allows.
+#: Types in a schema, names replaced by what they stand for; with arrays each may be read in every round.
 TYPES_MAX: Final = 5_000
-TYPES_WITH_ITEMS_MAX: Final = VALUES_MAX // (nodes.ROUNDS_MAX + 2)
+TYPES_WITH_ITEMS_MAX: Final = 65_536 // (nodes.ROUNDS_MAX + 2)
 
 
 class Columns:
@@ -201,6 +200,8 @@ def _columns_of(text: str) -> Columns | None:
         compiler.check()
     except Slow:
         return None
+    if _beyond_bytes(node) > VALUES_MAX:
+        return None  # its rows could have more values than `walk` allows
     return Columns(schema, node)
 
 
@@ -271,3 +272,19 @@ def _may_be_empty(node: Node) -> bool:
     if isinstance(node, nodes.Record):
         return all(map(_may_be_empty, node.fields))
     return isinstance(node, nodes.Null) or (isinstance(node, nodes.Fixed) and node.size == 0)
+
+
+def _beyond_bytes(node: Node) -> int:
+    """How many values, counted as `walk` does, a row that the rounds get through may have beyond those that its bytes
+    allow; less than nothing where it has bytes to spare."""
+    if isinstance(node, nodes.Record):
+        return 1 + len(node.fields) + sum(map(_beyond_bytes, node.fields))
+    if isinstance(node, nodes.Union):
+        return max(map(_beyond_bytes, node.branches), default=0) - VALUES_PER_BYTE_MAX
+    if isinstance(node, nodes.Items):
+        # The key and the value of an entry are counted as one, but a record here.
+        each = _beyond_bytes(node.item) + (-2 if node.keyed else 1)
+        return max(0, nodes.ITEMS_MAX * each) - VALUES_PER_BYTE_MAX
+    if isinstance(node, nodes.Null):
+        return 0
+    return -VALUES_PER_BYTE_MAX * (node.size if isinstance(node, nodes.Fixed | nodes.Real) else 1)

@@ -14,9 +14,11 @@ from kafka_s3.schemas.model import Avro, Branch, full_name
 
 #: How deep records, arrays and maps may lie in each other in one value.
 NESTING_MAX: Final = 100
-#: A datum may hold this many values, and 8 more for each of its bytes: what has no bytes could be without end.
-#: Worst case: some 100 bytes of memory for each.
-VALUES_MAX: Final = 65_536
+#: A datum may hold this many values, and 8 more for each of its bytes: what has no bytes could be without end. A value
+#: that has bytes stands in a record or two, so 8 are enough for all but what is made to cost much: nulls and empty
+#: records, and records of one field far down in each other. At some 100 bytes of memory for each value, 2,000 datums
+#: of a few bytes take at most 200 MB.
+VALUES_MAX: Final = 1_000
 VALUES_PER_BYTE_MAX: Final = 8
 
 #: Fewer datums than this are read one by one: reading a batch at once has a price of its own, that of some 30 datums.
