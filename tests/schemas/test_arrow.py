@@ -209,7 +209,7 @@ def columns_or_none(schema: Schema) -> pa.DataType | None:
         return None
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # drawing text for the first time is
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)  # drawing text for the first time is slow
 @given(st.data())
 def test_values_come_back_from_their_columns(data: st.DataObject) -> None:
     """Whatever the schema and its values, the array has the schema's type, is valid, and holds the same values."""
