@@ -5,17 +5,19 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import pickle
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 from kafka_s3.commit_log import Interval
-from kafka_s3.errors import EXIT_CONFIGURATION, ExporterError, SparkFailed
+from kafka_s3.errors import EXIT_CONFIGURATION, ConfigurationError, ExporterError, SparkFailed
 from kafka_s3.export.run import run
 from kafka_s3.export.schemas import NOTHING_KNOWN, Known
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
@@ -26,6 +28,9 @@ from kafka_s3.planning import RunRequest
 from kafka_s3.settings import Lookups, load, read_text
 from kafka_s3.settings.model import Settings
 from kafka_s3.wiring import ask_registries, export_ranges, make_exporter, make_registries, report_letters
+
+#: Spark writes a task's closure of more than 1 MiB to a file, and ours holds secrets; the rest is for the functions.
+SETTINGS_BYTES_MAX: Final = 896 * 1024
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,9 +53,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class SparkExecute:
-    """Executes ranges as Spark tasks, `tasks.max` at once."""
+    """Executes ranges as Spark tasks, `tasks.max` at once.
+
+    Raises `ConfigurationError` for settings of more than SETTINGS_BYTES_MAX.
+    """
 
     def __init__(self, context: SparkContext, settings: Settings) -> None:
+        size = len(pickle.dumps(settings))
+        if size > SETTINGS_BYTES_MAX:
+            raise ConfigurationError(
+                f"The settings take {size} bytes. Spark would write more than {SETTINGS_BYTES_MAX} to a file, secrets "
+                "included.",
+                next="Shorten what is long in them: leave the documentation out of export.value.schema.file, say.",
+            )
         self._context = context
         self._settings = settings
         self._registries = make_registries(settings)

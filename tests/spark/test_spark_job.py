@@ -16,8 +16,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pyspark
@@ -25,10 +26,11 @@ import pytest
 from confluent_kafka import Producer
 
 from kafka_s3.commit_log import Entry, PlannedRange, decode
+from kafka_s3.errors import ConfigurationError
 from kafka_s3.export.task import RangeTask
 from kafka_s3.job import LOCAL_CONF, application_path
 from kafka_s3.ports import PartitionOffsets
-from kafka_s3.spark import balance, work
+from kafka_s3.spark import SETTINGS_BYTES_MAX, SparkExecute, balance, work
 from tests.processes import drivers_below
 from tests.support import make_settings
 from tools.parts.kafka import KafkaBroker
@@ -245,3 +247,13 @@ def test_tasks_get_about_the_same_work() -> None:
     assert sorted(task.planned.partition for group in groups for task in group) == list(range(6))
     assert len(balance(tasks, 100)) == 6
     assert balance(tasks, 1)[0] == sorted(tasks, key=lambda task: task.planned.end, reverse=True)
+
+
+def test_settings_that_spark_would_write_to_a_file_are_refused() -> None:
+    """A closure over 1 MiB becomes a file, secrets included: what would make it so long is refused before a plan."""
+    context: Any = None  # it is not asked for anything yet
+    settings = make_settings()
+    SparkExecute(context, settings)
+    value = replace(settings.format.value, schema_text="x" * SETTINGS_BYTES_MAX)
+    with pytest.raises(ConfigurationError, match="(?s)secrets included.*Shorten"):
+        SparkExecute(context, replace(settings, format=replace(settings.format, value=value)))
