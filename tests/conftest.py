@@ -6,6 +6,14 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
+
+# How long an example takes is the machine's business. In CI Hypothesis has a profile of its own that says so too, and
+# that draws the same examples every time.
+if "CI" not in os.environ:
+    hypothesis_settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    hypothesis_settings.load_profile("here")
 
 _FOREIGN = re.compile(r"AIRFLOW_|SPARK_|PYSPARK_|AWS_|KAFKA_S3_(?!CACHE$)|PYTHON(PATH|HOME)$|HADOOP_CONF_DIR$")
 
