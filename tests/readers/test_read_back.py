@@ -22,6 +22,7 @@ import duckdb
 import fastavro
 import polars
 import pyarrow as pa
+import pyarrow.json
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException
@@ -277,6 +278,11 @@ def test_json_lines_are_read(exports: Exports) -> None:
     found = [json.loads(line) for line in exports.json.body().splitlines()]
     assert found == IN_JSON
     assert list(found[0]) == list(TYPES)
+
+
+def test_pyarrow_reads_json(exports: Exports) -> None:
+    """Types are those that it guesses: whole numbers, text, structs."""
+    assert pyarrow.json.read_json(exports.json.file()).to_pylist() == AS_STRUCTS
 
 
 def test_polars_reads_json(exports: Exports) -> None:
