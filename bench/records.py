@@ -10,6 +10,7 @@ from confluent_kafka import Producer
 
 from kafka_s3.schemas.datums import codec
 from kafka_s3.schemas.model import schema_of
+from kafka_s3.schemas.project import projector
 
 PARTITIONS: Final = 4
 BASE_MS: Final = 1_700_000_000_000
@@ -37,6 +38,11 @@ NEWER: Final[dict[str, Any]] = {
     **AVRO,
     "fields": [*AVRO["fields"], {"name": "note", "type": ["null", "string"], "default": None}],
 }
+#: A version whose values have to be made anew: no bytes of a number can be copied.
+PROMOTED: Final[dict[str, Any]] = {
+    **AVRO,
+    "fields": [{"name": "id", "type": "double"}, *AVRO["fields"][1:]],
+}
 
 
 def values(count: int) -> Iterator[bytes]:
@@ -62,15 +68,16 @@ def values(count: int) -> Iterator[bytes]:
         )
 
 
-def avro_values(count: int, id: int, newer_id: int, partitions: int) -> Iterator[bytes]:
+def avro_values(count: int, id: int, newer_id: int, newer: dict[str, Any], partitions: int) -> Iterator[bytes]:
     """The same records behind the id of a registry's schema; the first of each partition is of the next version."""
     head, newer_head = b"\0" + id.to_bytes(4, "big"), b"\0" + newer_id.to_bytes(4, "big")
-    encode, encode_newer = codec(schema_of(AVRO)).encode, codec(schema_of(NEWER)).encode
+    encode, encode_newer = codec(schema_of(AVRO)).encode, codec(schema_of(newer)).encode
+    as_newer = projector(schema_of(AVRO), schema_of(newer))
     for number, value in enumerate(values(count)):
         record = msgspec.json.decode(value)
         record["amount"] = float(record["amount"])
         if number < partitions:
-            yield newer_head + encode_newer([{**record, "note": None}])[0]
+            yield newer_head + encode_newer([as_newer(record)])[0]
         else:
             yield head + encode([record])[0]
 

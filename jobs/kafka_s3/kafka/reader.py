@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import operator
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -61,7 +62,10 @@ class KafkaBatch:
 
     def timestamps(self) -> Sequence[int | None]:
         # The type is 0 in Kafka's oldest formats, which have none; in the others a producer may have sent -1.
-        return [stamp if kind and stamp >= 0 else None for kind, stamp in map(Message.timestamp, self._messages)]
+        kinds, stamps = zip(*map(Message.timestamp, self._messages), strict=True)
+        if 0 not in kinds and min(stamps) >= 0:  # at C speed, as nearly always
+            return list(stamps)
+        return [stamp if kind and stamp >= 0 else None for kind, stamp in zip(kinds, stamps, strict=True)]
 
     def headers(self) -> Sequence[Headers]:
         # Kept, since a message complains of a name once: what it answers after that must not be touched.
@@ -70,10 +74,15 @@ class KafkaBatch:
         return self._headers
 
 
+# Called like this, an error comes out of the call. A plain call that Python has specialized does not look whether the
+# client left one behind, and it would come out of whatever is called next.
+_READ_HEADERS: Final = operator.methodcaller("headers")
+
+
 def _headers_of(message: Message) -> Headers:
     """A message's headers; the client fails on names that are not UTF-8, which Java reads as text with U+FFFD."""
     try:
-        return message.headers() or []  # type: ignore[return-value]  # values are never text here
+        return _READ_HEADERS(message) or []
     except SystemError as error:
         cause: BaseException | None = error
         while isinstance(cause, SystemError):  # one for each name after the first
@@ -83,7 +92,7 @@ def _headers_of(message: Message) -> Headers:
         name = cause.object.decode("utf-8", "replace")
     # The list is there now. A pair whose name could not be read holds its value only, and nothing in the name's place,
     # which must not be looked at. Of several such names the first one is known.
-    pairs: list[Any] = message.headers()  # type: ignore[assignment]
+    pairs: list[Any] = _READ_HEADERS(message)
     found: list[tuple[str, bytes | None]] = []
     for pair in pairs:
         if len(gc.get_referents(pair)) == len(pair):
