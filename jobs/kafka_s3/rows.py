@@ -117,8 +117,8 @@ class Missing(str):
 
 def some(schemas: Schemas, indexes: Sequence[int]) -> Schemas:
     """The schemas of some rows; a single one if they all have the same."""
-    if schemas is None or isinstance(schemas, Schema) or not indexes:
-        return schemas if schemas is None or isinstance(schemas, Schema) else None
+    if isinstance(schemas, Schema | None) or not indexes:
+        return schemas if isinstance(schemas, Schema | None) else None
     picked = [schemas[index] for index in indexes]
     first = picked[0]
     return first if all(each is first or each == first for each in picked) else picked
@@ -127,7 +127,7 @@ def some(schemas: Schemas, indexes: Sequence[int]) -> Schemas:
 def by_schema(rows: Any, count: int) -> Iterable[tuple[Sequence[int], Any]]:
     """Rows apart by their schemas, those that are excluded left out: indexes, and the rows that have them."""
     schemas, excluded = rows.schemas, rows.excluded
-    if isinstance(schemas, Schema) or schemas is None:
+    if isinstance(schemas, Schema | None):
         if not excluded:
             return [(range(count), rows)]
         indexes = [index for index in range(count) if index not in excluded]

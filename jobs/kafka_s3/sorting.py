@@ -177,8 +177,8 @@ def _kinds(settings: Settings) -> tuple[FamilyKind, FamilyKind | None]:
 
 
 def _at(schemas: Schemas, index: int) -> Schema | None:
-    return schemas if schemas is None or isinstance(schemas, Schema) else schemas[index]
+    return schemas if isinstance(schemas, Schema | None) else schemas[index]
 
 
 def _is_single(schemas: Schemas) -> bool:
-    return schemas is None or isinstance(schemas, Schema)
+    return isinstance(schemas, Schema | None)

@@ -47,13 +47,11 @@ class Columns:
     @staticmethod
     def ready(columns: Sequence[Rows]) -> tuple[Any, ...]:
         """The columns as formats take them: each with one schema, or able to write its rows under one."""
-        if all(rows.schemas is None or isinstance(rows.schemas, Schema) for rows in columns):
+        if all(isinstance(rows.schemas, Schema | None) for rows in columns):
             return tuple(columns)
-        from kafka_s3.converters.interleaved import Interleaved
+        from kafka_s3.converters.interleaved import together
 
-        return tuple(
-            rows if rows.schemas is None or isinstance(rows.schemas, Schema) else Interleaved(rows) for rows in columns
-        )
+        return tuple(map(together, columns))
 
     def _keys(self, batch: RecordBatch, file: FileSettings) -> Rows:
         rows: Rows = self._converter(batch, self._settings.key, file, key=True)(batch.keys())
@@ -81,8 +79,11 @@ def _of_key(why: Excluded) -> Excluded:
 
 
 def suited(rows: Any, converter: Converter, file: FileSettings, count: int) -> Any:
-    """The rows, those left out that this format has no place for: without a schema, or too large for their column."""
-    if file.format not in (Format.AVRO, Format.PARQUET):
+    """The rows, those left out that this format has no place for: without a schema, or too large for their column.
+
+    AvroConverter's all have one, and it looks at columns itself.
+    """
+    if converter is Converter.AVRO or file.format not in (Format.AVRO, Format.PARQUET):
         return rows
     excluded = dict(rows.excluded)
     for indexes, part in by_schema(rows, count):
@@ -90,7 +91,7 @@ def suited(rows: Any, converter: Converter, file: FileSettings, count: int) -> A
             name = file.format.value.rpartition(".")[2]
             why = Unwritable(f"it has no schema, and {name} needs one", Stage.TASK_PUT)
             excluded.update(dict.fromkeys(indexes, why))
-        elif file.format is Format.PARQUET and converter is not Converter.AVRO:  # which looks itself
+        elif file.format is Format.PARQUET:
             found = _no_columns(part)
             excluded.update((indexes[place], Unwritable(why, Stage.TASK_PUT)) for place, why in found.items())
     return excluding(rows, excluded) if len(excluded) > len(rows.excluded) else rows

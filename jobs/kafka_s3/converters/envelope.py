@@ -13,6 +13,7 @@ most SCHEMAS_MAX schemas, SCHEMAS_BYTES_MAX bytes together, and what was made of
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -33,7 +34,6 @@ from kafka_s3.settings.content import ConverterSettings
 SCHEMAS_MAX: Final = 1000
 SCHEMAS_BYTES_MAX: Final = 4 * 1024 * 1024
 CELLS_MAX: Final = 10_000_000
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _BRACE: Final = ord("}")
 _NO_ENVELOPE: Final = (
     "no envelope: with schemas.enable=true it is an object of exactly 'schema' and 'payload'; JSON without its schema "
@@ -151,7 +151,7 @@ class EnvelopeJson:
             return _Taken(Tombstone())
         known = None
         try:
-            schema, payload = self._split(_checked(value.removeprefix(_BYTE_ORDER_MARK)))
+            schema, payload = self._split(_checked(value.removeprefix(codecs.BOM_UTF8)))
             known = self._of(schema)
             made = known.value(payload)
         except Refused as refused:

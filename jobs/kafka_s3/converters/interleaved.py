@@ -12,6 +12,11 @@ from kafka_s3.rows import Excluded, Missing, Schemas, by_schema
 from kafka_s3.schemas.model import Schema
 
 
+def together(rows: Any) -> Any:
+    """Rows that one object can be asked for: as they are if they have one schema, else `Interleaved`."""
+    return rows if isinstance(rows.schemas, Schema | None) else Interleaved(rows)
+
+
 @dataclass(frozen=True, slots=True)
 class Interleaved:
     """A `rows.Structs` over rows none of which is excluded."""
@@ -28,10 +33,10 @@ class Interleaved:
         return schemas
 
     def part(self, start: int, stop: int) -> Any:
-        return self._again(self.rows.part(start, stop))
+        return together(self.rows.part(start, stop))
 
     def pick(self, indexes: Sequence[int]) -> Any:
-        return self._again(self.rows.pick(indexes))
+        return together(self.rows.pick(indexes))
 
     def sizes(self) -> Sequence[int]:
         return self._scattered(lambda part: part.sizes())
@@ -56,12 +61,9 @@ class Interleaved:
     def has_columns(self, target: Schema) -> bool:
         return all(hasattr(part, "has_columns") and part.has_columns(target) for _, part in self._apart())
 
-    def _again(self, rows: Any) -> Any:
-        return rows if rows.schemas is None or isinstance(rows.schemas, Schema) else Interleaved(rows)
-
     def _apart(self) -> list[tuple[Sequence[int], Any]]:
         schemas = self.rows.schemas
-        return list(by_schema(self.rows, 0 if schemas is None or isinstance(schemas, Schema) else len(schemas)))
+        return list(by_schema(self.rows, 0 if isinstance(schemas, Schema | None) else len(schemas)))
 
     def _scattered(self, ask: Any) -> list[Any]:
         apart = self._apart()

@@ -93,7 +93,7 @@ class KafkaFields:
         if isinstance(rows, Lines):
             return self._in_lines(rows, columns, excluded)
         schemas, count = rows.schemas, len(batch)
-        is_single = schemas is None or isinstance(schemas, Schema)
+        is_single = isinstance(schemas, Schema | None)
         made = {each: None if each is None else self._around(each) for each in ({schemas} if is_single else {*schemas})}
         clash: list[int] = []
         if _CLASH in made.values():

@@ -81,7 +81,7 @@ class ValueRows:
         return found
 
     def _each_schema(self) -> Sequence[Schema | None]:
-        if self.schemas is None or isinstance(self.schemas, Schema):
+        if isinstance(self.schemas, Schema | None):
             return [self.schemas] * len(self._values)
         return self.schemas
 

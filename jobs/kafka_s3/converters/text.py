@@ -7,6 +7,7 @@ looked at by itself.
 from __future__ import annotations
 
 import base64
+import codecs
 import json
 import re
 from collections import deque
@@ -21,7 +22,6 @@ from kafka_s3.rows import Excluded, Lines, Tombstone, Unwritable
 _INT_DIGITS_MAX = 4300
 _LONG_NUMBER = re.compile(rb"\d{%d,}" % (_INT_DIGITS_MAX + 1))
 _WHITE_SPACE = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")|[ \t\r\n]+', re.DOTALL)
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
@@ -109,7 +109,7 @@ def _line_by_json_loads(value: bytes) -> bytes | Excluded:
     if has_too_many(value):
         return Unwritable(TOO_MANY)
     try:
-        text = value.removeprefix(_BYTE_ORDER_MARK).decode("utf-8")
+        text = value.removeprefix(codecs.BOM_UTF8).decode("utf-8")
         parsed = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
         return Unwritable("not JSON: nested too deeply")
@@ -119,7 +119,7 @@ def _line_by_json_loads(value: bytes) -> bytes | Excluded:
         return Unwritable(f"not JSON: {error}" if value.strip() else "not JSON: the value is empty")
     if parsed is None:
         return Tombstone()
-    line = value.removeprefix(_BYTE_ORDER_MARK)
+    line = value.removeprefix(codecs.BOM_UTF8)
     # Not json.dumps: it would lose duplicate keys, and make an Infinity of 1e999.
     return _WHITE_SPACE.sub(rb"\1", line) if b"\n" in line or b"\r" in line else line
 

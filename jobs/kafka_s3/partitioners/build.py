@@ -66,10 +66,10 @@ class WithSchemaName:
 
     def __call__(self, batch: RecordBatch, rows: Rows) -> Paths:
         paths, schemas = self.inner(batch, rows), rows.schemas
-        if isinstance(paths.each, str) and (schemas is None or isinstance(schemas, Schema)):
+        if isinstance(paths.each, str) and isinstance(schemas, Schema | None):
             return Paths(self._with(paths.each, schemas), paths.bad, paths.times)
         each = itertools.repeat(paths.each) if isinstance(paths.each, str) else paths.each
-        theirs = itertools.repeat(schemas) if schemas is None or isinstance(schemas, Schema) else schemas
+        theirs = itertools.repeat(schemas) if isinstance(schemas, Schema | None) else schemas
         pairs = list(itertools.islice(zip(each, theirs, strict=False), len(batch)))
         made = {pair: self._with(*pair) for pair in set(pairs)}
         return Paths(list(map(made.__getitem__, pairs)), paths.bad, paths.times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -14,7 +15,6 @@ from kafka_s3.schemas.fields import node_at
 from kafka_s3.schemas.model import Branch, Schema
 from kafka_s3.schemas.nodes import Node
 
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _NAMES_MAX: Final = 8
 
 
@@ -146,7 +146,7 @@ def _parse(value: bytes) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
-        return json.loads(value.removeprefix(_BYTE_ORDER_MARK))
+        return json.loads(value.removeprefix(codecs.BOM_UTF8))
     except (ValueError, RecursionError):
         return Missing("the value is not JSON")
 
