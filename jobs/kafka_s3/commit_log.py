@@ -34,12 +34,16 @@ class Kind(enum.StrEnum):
 
 
 class TopicState(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic as the log knows it: which one it is, and the position of every partition ever seen."""
+    """A topic as the log knows it: which one it is, and the position of every partition ever seen.
+
+    `epochs`: a leader epoch of each partition that nothing below its position is newer than, where the broker says it.
+    """
 
     topic_id: str
     generation: int = 0
     owned: bool = False  # the owner object names this connector
     positions: dict[int, int] = {}
+    epochs: dict[int, int] = {}
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -51,13 +55,21 @@ class Interval(msgspec.Struct, frozen=True):
 
 class PlannedRange(msgspec.Struct, frozen=True):
     """One Spark task's work. `interval`, its logical time, is set where it is not the plan's: in a range planned again,
-    and under a plan without one, where it begins and ends when the plan was made."""
+    and under a plan without one, where it begins and ends when the plan was made.
+
+    In the plan of a window that is exported again ranges of several generations may stand side by side: `live` is the
+    number of the live log's entry that has the range; `is_copied`: its objects are copied, since Kafka no longer has
+    the records.
+    """
 
     topic: str
     partition: int
     start: int
     end: int
     interval: Interval | None = None
+    generation: int | None = None
+    live: int | None = None
+    is_copied: bool = False
 
     @property
     def tp(self) -> TopicPartition:
@@ -132,13 +144,19 @@ class ObjectEntry(msgspec.Struct, frozen=True, kw_only=True):
     records: int
     first_offset: int
     last_offset: int
+    min_timestamp_ms: int | None = None  # of its records, where the configuration looks at timestamps
+    max_timestamp_ms: int | None = None
     closed_by: str
     schema_id: int | None = None  # the registry's, of what its values are written under
     companions: tuple[Companion, ...] = ()
 
 
 class RangeEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one range: every offset of `[start, next_offset)` is in exactly one of the counts."""
+    """What became of one range: every offset of `[start, next_offset)` is in exactly one of the counts.
+
+    `min_timestamp_ms`, `max_timestamp_ms`: of all its records, bad ones and tombstones too, where the configuration
+    looks at timestamps; `None` too where no record has one.
+    """
 
     topic: str
     partition: int
@@ -150,6 +168,9 @@ class RangeEntry(msgspec.Struct, frozen=True, kw_only=True):
     tombstones: int
     skipped_offsets: int
     tombstones_written: int = 0  # among the records: their keys are in objects (behavior.on.null.values=write)
+    outside: int = 0  # records that are not in the window, where a window is exported again
+    min_timestamp_ms: int | None = None
+    max_timestamp_ms: int | None = None
     leader_epoch: int | None
     log_start: int
     high_watermark: int
@@ -164,12 +185,12 @@ class RangeEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     def check_accounting(self) -> None:
         """Raise `LogDamaged` unless every offset is accounted for, and the objects hold what is counted."""
-        counted = self.records + self.rejected + self.tombstones + self.skipped_offsets
+        counted = self.records + self.rejected + self.tombstones + self.skipped_offsets + self.outside
         if counted != self.next_offset - self.start:
             raise LogDamaged(
                 f"{self.tp} [{self.start}, {self.next_offset}): {self.next_offset - self.start} offsets, but "
                 f"{self.records} records in objects + {self.rejected} rejected + {self.tombstones} tombstones + "
-                f"{self.skipped_offsets} offsets without a record = {counted}."
+                f"{self.skipped_offsets} offsets without a record + {self.outside} outside the window = {counted}."
             )
         letters = self.dead_letters.records if self.dead_letters is not None else None
         if letters is not None and not self.rejected <= letters <= self.rejected + self.tombstones:
@@ -205,6 +226,29 @@ class RangeGap(msgspec.Struct, frozen=True, kw_only=True):
     end: int
     reason: str
 
+    @property
+    def tp(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+
+class Restart(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition whose offsets go on from `position`, which may be lower than before, under a new generation.
+
+    `withdrawn`: it was rewound. What was exported of it from `position` on is part of the export no longer, back to
+    the restart before that was none of this kind. Otherwise all of it stays: it is of a log that Kafka no longer has.
+    """
+
+    topic: str
+    partition: int
+    generation: int
+    position: int
+    withdrawn: bool
+    reason: str
+
+    @property
+    def tp(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of the log. The newest one alone is the state of the export."""
@@ -229,7 +273,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     ranges: tuple[RangeEntry, ...] = ()
     failed: tuple[FailedRange, ...] = ()
     gaps: tuple[RangeGap, ...] = ()
+    restarts: tuple[Restart, ...] = ()
     reason: str | None = None
+
+    def reached_ms(self, now_ms: int) -> int | None:
+        """`boundary_ms`, or `None` where it lies in the future: a clock was wrong, or an interval was not over, and
+        what was committed for that says nothing of the time until then."""
+        return None if self.boundary_ms is None or self.boundary_ms > now_ms else self.boundary_ms
 
     def position(self, tp: TopicPartition) -> int | None:
         """The next offset to export of a topic-partition, or `None` if it was never seen."""
@@ -257,6 +307,15 @@ class _Version(msgspec.Struct, frozen=True):
     format_version: int
 
 
+# Made here, while one thread alone imports this: msgspec makes the tables of a type when it first decodes one, and
+# two threads that do so at the same time end the process (SIGSEGV).
+_ENVELOPES: Final = msgspec.json.Decoder(_Envelope)
+_VERSIONS: Final = msgspec.json.Decoder(_Version)
+_DOCUMENTS: Final[dict[type, msgspec.json.Decoder[Any]]] = {
+    kind: msgspec.json.Decoder(kind) for kind in (Plan, Entry, Owner)
+}
+
+
 def encode(document: Plan | Entry | Owner) -> bytes:
     """The bytes of a plan, an entry or an owner; the same document always makes the same bytes."""
     body = msgspec.json.encode(msgspec.to_builtins(document, str_keys=True), order="deterministic")
@@ -268,7 +327,7 @@ def decode(kind: type[Document], key: str, data: bytes) -> Document:
     what = {Plan: "plan", Entry: "log entry", Owner: "owner"}[kind]
     way_out = "Nothing was written. Restore it from the bucket's versions or a backup; it is never edited by hand."
     try:
-        envelope = msgspec.json.decode(data, type=_Envelope)
+        envelope = _ENVELOPES.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise LogDamaged(
             f"The {what} {key} is truncated or no JSON ({len(data)} bytes): {error}.", next=way_out
@@ -277,13 +336,14 @@ def decode(kind: type[Document], key: str, data: bytes) -> Document:
     if sha256_of(body) != envelope.sha256:
         raise LogDamaged(f"The {what} {key} was edited: its checksum does not match its content.", next=way_out)
     try:
-        version = msgspec.json.decode(body, type=_Version).format_version
+        version = _VERSIONS.decode(body).format_version
         if version > FORMAT_VERSION:
             raise LogDamaged(
                 f"The {what} {key} has format version {version}, this exporter knows up to {FORMAT_VERSION}.",
                 next="A newer exporter wrote it: upgrade this one.",
             )
-        return msgspec.json.decode(body, type=kind)
+        document: Document = _DOCUMENTS[kind].decode(body)
+        return document
     except (msgspec.DecodeError, RecursionError) as error:
         raise LogDamaged(f"The {what} {key} is not a {what}: {error}.", next=way_out) from None
 

@@ -26,6 +26,26 @@ class ClosedBy(enum.Enum):
     END_OF_RANGE = "end_of_range"
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The oldest and the newest timestamp of some records, milliseconds since the epoch; both are in it."""
+
+    min_ms: int
+    max_ms: int
+
+    @classmethod
+    def of(cls, stamps: Sequence[int | None]) -> Span | None:
+        """
+        >>> Span.of([7, None, 3]), Span.of([None]), Span.of([])
+        (Span(min_ms=3, max_ms=7), None, None)
+        """
+        known: Sequence[int] = [stamp for stamp in stamps if stamp is not None] if None in stamps else stamps  # type: ignore[assignment]
+        return cls(min(known), max(known)) if known else None
+
+    def joined(self, other: Span | None) -> Span:
+        return self if other is None else Span(min(self.min_ms, other.min_ms), max(self.max_ms, other.max_ms))
+
+
 class Member(enum.Enum):
     """What an object of a family holds; the word goes into the log."""
 
@@ -40,6 +60,7 @@ class WrittenObject:
     """An object that is in the store, under the key that was free or already held the same bytes.
 
     `beside`: the other members of its family. `schema_id`: the registry's, of what its values are written under.
+    `times`: of its records, where the configuration looks at timestamps and a record has one.
     """
 
     key: str
@@ -51,6 +72,7 @@ class WrittenObject:
     closed_by: ClosedBy
     beside: tuple[WrittenBeside, ...] = ()
     schema_id: int | None = None
+    times: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +164,7 @@ class Family:
     schema_id: int | None = None
     records: int = 0
     plain_size: int = 0  # of its records in the first member, before compression
+    times: Span | None = None
     streams: tuple[Stream, ...] = ()
 
     def __post_init__(self) -> None:
@@ -158,6 +181,11 @@ class Family:
         self.plain_size += sizes[0]
         self.last_offset = last_offset
         return sizes[0]
+
+    def dated(self, stamps: Sequence[int | None]) -> None:
+        """Take the timestamps of rows that are written."""
+        span = Span.of(stamps)
+        self.times = self.times if span is None else span.joined(self.times)
 
     def close(self, closed_by: ClosedBy) -> WrittenObject:
         for encoder, stream in zip(self.encoders, self.streams, strict=False):
@@ -181,6 +209,7 @@ class Family:
             closed_by,
             tuple(beside),
             self.schema_id,
+            self.times,
         )
 
     def _at_the_end(self) -> Sequence[bytes]:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from kafka_s3.scratch import FOLDERS
+
 #: A local driver lives for one run, so it is better compiled fast than well, and it listens to itself only.
 LOCAL_CONF: Final = {
     "spark.ui.enabled": "false",
@@ -35,7 +37,7 @@ def driver_environment(environment: Mapping[str, str], folder: Path, *, local: b
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         **({"SPARK_LOCAL_IP": "127.0.0.1"} if local else {}),
         **environment,
-        "SPARK_LOCAL_DIRS": str(folder),
+        FOLDERS: str(folder),
         "SPARK_SUBMIT_OPTS": java_options,
         "TMPDIR": str(folder),
     }

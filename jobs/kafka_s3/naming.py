@@ -21,6 +21,8 @@ from datetime import UTC, date, datetime
 #: Names beyond an object's own that are tried, as many as the sink probes.
 COLLISIONS_MAX = 100
 SEQ_DIGITS = 19
+#: The last part of the key of a marker, which is no data object.
+MARKER_NAME = "_COMPLETE.json"
 _SEQ_TOP = 10**SEQ_DIGITS - 1
 # Keys of Block-GZIP of all topics lie together: no end of a key of the topic "a-00000-000000000000.b" may be one.
 _BLOCK_EXTENSION = r"(?:\.[a-z]+)*"
@@ -116,6 +118,15 @@ def parse_data_key(layout: KeyLayout, topic: str, key: str) -> DataName | None:
     return name if format_data_key(layout, name) == key else None
 
 
+def marker_key(layout: KeyLayout, topic: str, encoded_partition: str) -> str:
+    """Where it stands that a time partition is complete. The leading _ hides it from Hive, Spark and Athena.
+
+    >>> marker_key(KeyLayout(), "orders", "year=2026/month=11")
+    'topics/orders/year=2026/month=11/_COMPLETE.json'
+    """
+    return f"{layout.topic_prefix(topic)}{encoded_partition}{layout.directory_delim}{MARKER_NAME}"
+
+
 def block_partition(at_ms: int) -> str:
     """The path part of keys of Block-GZIP: the UTC date of a logical time.
 
@@ -184,6 +195,10 @@ class LogLayout:
     def announced_prefix(self) -> str:
         return f"{self.root}/{self.connector}/announced/"
 
+    @property
+    def complete_prefix(self) -> str:
+        return f"{self.root}/{self.connector}/complete/"
+
     def plan_key(self, seq: int) -> str:
         return f"{self.plan_prefix}{invert_seq(seq)}.json"
 
@@ -196,6 +211,10 @@ class LogLayout:
 
     def announced_key(self, seq: int) -> str:
         return f"{self.announced_prefix}{invert_seq(seq)}"
+
+    def complete_key(self, number: int) -> str:
+        """How far the completeness of time partitions was told; numbered from 0, like entries."""
+        return f"{self.complete_prefix}{invert_seq(number)}.json"
 
     def owner_key(self, topics_dir: str, topic: str) -> str:
         """Who owns the data keys of a topic. It does not name the connector: that is what two of them contend for."""
@@ -213,6 +232,6 @@ def invert_seq(seq: int) -> str:
 
 
 def parse_seq(key: str) -> int | None:
-    """The sequence number of a plan, log or announcement key, or `None` if it is none."""
+    """The sequence number of a plan, log, announcement or completeness key, or `None` if it is none."""
     match = re.search(rf"/(\d{{{SEQ_DIGITS}}})(?:\.json)?\Z", key, re.ASCII)
     return _SEQ_TOP - int(match.group(1)) if match else None

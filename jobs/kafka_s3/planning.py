@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_s3.commit_log import Entry, FailedRange, Interval, PlannedRange
+from kafka_s3.commit_log import Entry, FailedRange, Interval, Plan, PlannedRange, TopicState
 from kafka_s3.ports import PartitionOffsets, TimedOffset
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.settings.model import Limits
@@ -13,24 +13,17 @@ from kafka_s3.settings.model import Limits
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """Who asks, for which time. `interval=None` (asset-triggered, or `until: now`): up to what can be read now."""
+    """Who asks, for which time. `interval=None` (asset-triggered, or `until: now`): up to what can be read now.
+
+    `planned_apart`: the run's plan was written by another process (Airflow's task `plan`) just before the first try.
+    """
 
     run_id: str
     try_number: int
     interval: Interval | None
     now_ms: int
     spark_application: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A topic-partition that may not be exported, why, and what to do."""
-
-    tp: TopicPartition
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.tp}: {self.reason}"
+    planned_apart: bool = False
 
 
 def end_offset(
@@ -60,24 +53,6 @@ def end_offset(
             which = "older than the interval's end" if first < end_ms else "from the future"
             return last_stable, f"the next record, at or after {start}, is {which} ({first} ms): read up to the LSO"
     return end, None
-
-
-def why_left_out(tp: TopicPartition, position: int, offsets: PartitionOffsets) -> LeftOut | None:
-    """Data that is gone, or a log that is shorter than what was exported from it."""
-    if position < offsets.log_start:
-        lost = offsets.log_start - position
-        return LeftOut(
-            tp,
-            f"offsets [{position}, {offsets.log_start}) are gone from Kafka before they were exported ({lost} offsets):"
-            " raise the topic's retention, or run the export more often.",
-        )
-    if offsets.high_watermark < position:
-        return LeftOut(
-            tp,
-            f"the log ends at {offsets.high_watermark}, below the position {position}: it was truncated, or it is"
-            " another topic of the same name.",
-        )
-    return None
 
 
 def share(wanted: Mapping[TopicPartition, int], total_max: int) -> dict[TopicPartition, int]:
@@ -150,3 +125,20 @@ def interval_of(own: Interval | None, plan_interval: Interval | None) -> Interva
     interval = own or plan_interval
     assert interval is not None, "neither the range nor its plan has a logical time"
     return interval
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedEnds:
+    """The end offsets that an earlier plan of the same run wrote down, and the generations that they are of."""
+
+    ends: Mapping[TopicPartition, int]
+    generations: Mapping[str, int]
+
+    @classmethod
+    def of(cls, plan: Plan) -> PinnedEnds:
+        ends = {TopicPartition(topic, p): end for topic, parts in plan.run.ends.items() for p, end in parts.items()}
+        return cls(ends, {topic: state.generation for topic, state in plan.topics.items()})
+
+    def holds(self, tp: TopicPartition, state: TopicState) -> bool:
+        """Whether it says how far to read `tp`; one that was restarted since has other offsets."""
+        return self.generations.get(tp.topic, state.generation) == state.generation

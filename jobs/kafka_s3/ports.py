@@ -25,11 +25,23 @@ class Put(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
-    """What a store says of an object without its bytes."""
+    """What a store says of an object without its bytes; `modified_ms`: by the store's own clock, when it was written.
+
+    A listing has no metadata.
+    """
 
     key: str
     size: int
     metadata: Mapping[str, str] | None = None
+    modified_ms: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenUpload:
+    """A multipart upload that was neither completed nor aborted; `id` is the store's own."""
+
+    key: str
+    id: str
 
 
 class ObjectStore(Protocol):
@@ -70,6 +82,15 @@ class ObjectStore(Protocol):
 
     def start_multipart(self, key: str) -> MultipartUpload: ...
 
+    def uploads(self, prefix: str) -> Iterator[OpenUpload]:
+        """Multipart uploads under way, or left behind, whose key begins with `prefix`."""
+
+    def abort_upload(self, upload: OpenUpload) -> None:
+        """Delete the parts of somebody's upload; one that has ended meanwhile is fine."""
+
+    def delete(self, key: str) -> None:
+        """Delete an object; a missing one is fine. Only garbage collection calls it (DESIGN §4.6)."""
+
 
 class MultipartUpload(Protocol):
     """An object that is too large for one request. Either `complete_if_absent` or `abort` ends it."""
@@ -106,11 +127,16 @@ class CredentialsProvider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TopicView:
-    """A topic as the broker describes it."""
+    """A topic as the broker describes it; partitions that are `leaderless` can be neither asked about nor read now."""
 
     name: str
     topic_id: str
     partitions: tuple[int, ...]
+    leaderless: frozenset[int] = frozenset()
+
+    @property
+    def led(self) -> tuple[int, ...]:
+        return tuple(p for p in self.partitions if p not in self.leaderless)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +144,21 @@ class PartitionOffsets:
     """Where a topic-partition begins and ends for a reader.
 
     `log_start <= last_stable <= high_watermark`. `last_stable` is the LSO under read_committed, and equals the
-    high watermark under read_uncommitted.
+    high watermark under read_uncommitted. `leader_epoch`: the newest one of the log, where the broker says it.
     """
 
     log_start: int
     last_stable: int
     high_watermark: int
+    leader_epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogPoint:
+    """A place in a partition's log: everything below `offset` was written under leader epochs up to `epoch`."""
+
+    offset: int
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +196,17 @@ class Broker(Protocol):
     def first_timestamp(self, tp: TopicPartition, start: int, end: int) -> int | None:
         """The timestamp of the first visible record in `[start, end)`, -1 if it has none; `None` without a record."""
 
+    def diverged(self, points: Mapping[TopicPartition, LogPoint]) -> Mapping[TopicPartition, int]:
+        """The partitions whose log no longer is, below a point, what it was: where old and new log part (KIP-320)."""
+
     def committed(self, group: str, tps: Iterable[TopicPartition]) -> GroupOffsets:
         """What a consumer group (not ours: we join none) has committed; `ConfigurationError` without Describe on it."""
+
+    def retention_ms(self, topics: Iterable[str]) -> Mapping[str, int | None]:
+        """For how long a topic keeps a record; `None`: its age deletes none (no limit, or compaction alone).
+
+        Left out: what is not there, and what this client may not ask about (DescribeConfigs on the topic).
+        """
 
 
 class RangeReader(Protocol):

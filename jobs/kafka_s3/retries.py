@@ -1,13 +1,15 @@
-"""The one place for retries inside a job: full jitter, bounded in number and in time.
+"""The one place for retries inside a job: full jitter, bounded in number and in time. `retried.py` says what for.
 
 Before retry n = 1, 2, … the wait is uniform in [0, min(24 h, backoff_ms * 2^(n-1))], the Connect S3 sink's rule
 (its RetryUtil). Airflow's retries, minutes apart, come on top; so a call that keeps failing gives up after
-`TIME_MAX_S` however many retries it has left.
+`TIME_MAX_S` however many retries it has left, and all calls of one adapter together have `TOTAL_MAX_S` for tries that
+fail and the waits after them: from then on each call is one request, and what is ill is left in peace.
 """
 
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -19,15 +21,39 @@ from kafka_s3.settings.model import RetrySettings
 
 WAIT_MAX_S: Final = 24 * 3600
 TIME_MAX_S: Final = 3600
+TOTAL_MAX_S: Final = 3600
 
 T = TypeVar("T")
+
+
+class Budget:
+    """Time for what fails, shared by threads: several that fail at once spend it together."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._left = seconds
+        self._lock = threading.Lock()
+
+    def spend(self, seconds: float) -> None:
+        """What has passed already."""
+        with self._lock:
+            self._left -= seconds
+
+    def take(self, seconds: float) -> bool:
+        """What is to come: all of it, or nothing and False once it does not fit any more."""
+        with self._lock:
+            if seconds > self._left or self._left <= 0:
+                return False
+            self._left -= seconds
+            return True
 
 
 class Retrying:
     """Calls a function until it passes, raises something other than `retry_on`, or the limits are reached.
 
     Then the last error is raised with the number of tries in its message. It takes at most `time_max_s` and the
-    time of one more try: no wait begins that would end later. May be shared between threads.
+    time of one more try: no wait begins that would end later. May be shared between threads, and should be: what all
+    calls spend on failing, `total_max_s` at most and the tries that are under way, is counted here.
     """
 
     def __init__(
@@ -36,6 +62,7 @@ class Retrying:
         *,
         retry_on: type[TemporaryError],
         time_max_s: float = TIME_MAX_S,
+        total_max_s: float = TOTAL_MAX_S,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         uniform: Callable[[float, float], float] = random.uniform,
@@ -46,16 +73,30 @@ class Retrying:
         self._ceiling = tenacity.wait_exponential(multiplier=settings.backoff_ms / 1000, max=WAIT_MAX_S, exp_base=2)
         self._retry_on = retry_on
         self._time_max_s = time_max_s
+        self._budget = Budget(total_max_s)
         self._clock = clock
         self._sleep = sleep
         self._uniform = uniform
 
     def __call__(self, attempt: Callable[[], T]) -> T:
         began = self._clock()
+        spent = False
+
+        def tried() -> T:
+            started = self._clock()
+            try:
+                return attempt()
+            except self._retry_on:
+                self._budget.spend(self._clock() - started)
+                raise
 
         def is_last(state: tenacity.RetryCallState) -> bool:
+            nonlocal spent
             elapsed = self._clock() - began
-            return state.attempt_number > self._retries or elapsed + state.upcoming_sleep > self._time_max_s
+            if state.attempt_number > self._retries or elapsed + state.upcoming_sleep > self._time_max_s:
+                return True
+            spent = not self._budget.take(state.upcoming_sleep)  # the last question: what is taken will be slept
+            return spent
 
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(self._retry_on),
@@ -63,15 +104,17 @@ class Retrying:
             wait=lambda state: self._uniform(0, self._ceiling(state)),
             stop=is_last,
             sleep=self._sleep,
-            retry_error_callback=_give_up,
+            retry_error_callback=lambda state: self._give_up(state, spent),
         )
-        return retrying(attempt)
+        return retrying(tried)
 
-
-def _give_up(state: tenacity.RetryCallState) -> None:
-    assert state.outcome is not None
-    error = state.outcome.exception()
-    assert isinstance(error, TemporaryError)
-    if state.attempt_number > 1:
-        error.what = f"{error.what} ({state.attempt_number} tries)"
-    raise error
+    def _give_up(self, state: tenacity.RetryCallState, spent: bool) -> None:
+        assert state.outcome is not None
+        error = state.outcome.exception()
+        assert isinstance(error, TemporaryError)
+        notes = [f"{state.attempt_number} tries"] if state.attempt_number > 1 else []
+        if spent:
+            notes.append(f"no retry: {self._budget.seconds:g} s of this process went into requests that failed")
+        if notes:
+            error.what = f"{error.what} ({'; '.join(notes)})"
+        raise error

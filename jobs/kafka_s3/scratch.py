@@ -1,15 +1,24 @@
-"""A folder for Spark's files that is removed, whatever ends the process that made it."""
+"""A folder for Spark's files that is removed, and with it what uses it, whatever ends the process that made it."""
 
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
+import signal
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
+from kafka_s3.errors import TemporaryError
+
+#: The variable that names the folders of Spark's files, for spark-submit and all that it starts.
+FOLDERS: Final = "SPARK_LOCAL_DIRS"
+END_TIMEOUT_S: Final = 10  # nothing outlives SIGKILL for long but what waits for a disk
+_POLL_S: Final = 0.02
 _PREFIX: Final = "kafka-s3-spark-"
 _LOCK: Final = "lock"
 
@@ -19,25 +28,72 @@ def scratch(environment: Mapping[str, str]) -> Iterator[Path]:
     """A folder of this process's own, removed afterwards; so are those of processes that were killed before they could.
 
     It lies in the first folder of SPARK_LOCAL_DIRS, else where temporary files go. Its owner holds a lock in it, which
-    the kernel gives up with the process, whatever ended it.
+    the kernel gives up with the process, whatever ended it. What has the folder in its environment is killed before it
+    is removed. `TemporaryError` if it cannot be made: the disk is full.
     """
-    parent = Path(environment.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir())
-    for left in parent.glob(f"{_PREFIX}*"):
-        _remove_if_free(left)
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-    with (folder / "new").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        (folder / "new").rename(folder / _LOCK)  # whoever sees it sees it locked
-        try:
+    try:
+        parent = Path(environment.get(FOLDERS, "").split(",")[0] or tempfile.gettempdir())
+        for left in parent.glob(f"{_PREFIX}*"):
+            _remove_if_free(left)
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+    except OSError as error:
+        raise _no_folder(error) from error
+    try:
+        with _locked(folder):
             yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        _remove(folder)
+
+
+def _locked(folder: Path) -> IO[str]:
+    """Lock a new folder; whoever sees the lock's file sees it locked. Closing it gives up the lock."""
+    try:
+        lock = (folder / "new").open("w")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (folder / "new").rename(folder / _LOCK)
+    except OSError as error:
+        raise _no_folder(error) from error
+    return lock
+
+
+def _no_folder(error: OSError) -> TemporaryError:
+    return TemporaryError(
+        f"There can be no folder for Spark's temporary files: {error}.",
+        next="Make room, or let SPARK_LOCAL_DIRS or TMPDIR name a folder that has some.",
+    )
 
 
 def _remove_if_free(folder: Path) -> None:
     try:
         with (folder / _LOCK).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
     except OSError:
         return  # in use, somebody else's, about to be used, or gone in the meantime
+
+
+def _remove(folder: Path) -> None:
+    """A driver that goes on would write into it, or make it anew without a lock, and then nobody would remove it."""
+    deadline = time.monotonic() + END_TIMEOUT_S
+    while users := _users_of(folder):
+        for pid in users:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > deadline:
+            return  # whoever comes next finds the lock free, and tries again
+        time.sleep(_POLL_S)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _users_of(folder: Path) -> list[int]:
+    """Spark's JVM, the driver, `pyspark.daemon` and its workers, whose parents may be gone.
+
+    By a variable that is the folder (Linux only). Nobody sees those of another account's process; a dead one has none.
+    """
+    mark = f"={folder}".encode()
+    found = []
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if any(variable.endswith(mark) for variable in environment.read_bytes().split(b"\0")):
+                found.append(int(environment.parent.name))
+    return found

@@ -18,6 +18,8 @@ from pyspark import SparkContext
 
 from kafka_s3.commit_log import Interval
 from kafka_s3.errors import EXIT_CONFIGURATION, ConfigurationError, ExporterError, SparkFailed
+from kafka_s3.export.reexport.run import run as export_again
+from kafka_s3.export.reexport.window import check_window, of_window
 from kafka_s3.export.run import run
 from kafka_s3.export.schemas import NOTHING_KNOWN, Known
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
@@ -42,10 +44,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         with _context(settings) as context:
             request = replace(_request(arguments), spark_application=context.applicationId)
             exporter = make_exporter(settings)
-            report = run(exporter, request, SparkExecute(context, settings), tell=_say)
+            if arguments.reexport:
+                settings = of_window(settings, check_window(request.interval))
+                report = export_again(exporter, request, SparkExecute(context, settings), _say)
+            else:
+                report = run(exporter, request, SparkExecute(context, settings), tell=_say)
         for problem in report.problems():
             print(problem, file=sys.stderr, flush=True)
-        report_letters(exporter, _say)
+        if not arguments.reexport:  # a window's dead letters were sent when they were exported live
+            report_letters(exporter, _say)
     except ExporterError as error:
         print(error, file=sys.stderr, flush=True)
         return error.exit_status
@@ -144,7 +151,8 @@ def _request(arguments: argparse.Namespace) -> RunRequest:
     interval = None
     if arguments.interval_start_ms is not None:
         interval = Interval(arguments.interval_start_ms, arguments.interval_end_ms)
-    return RunRequest(arguments.run_id, arguments.try_number, interval, int(time.time() * 1000))
+    now_ms = int(time.time() * 1000)
+    return RunRequest(arguments.run_id, arguments.try_number, interval, now_ms, planned_apart=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -155,6 +163,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--try-number", type=int, default=1)
     parser.add_argument("--interval-start-ms", type=int, help="the data interval; without it: up to what is there now")
     parser.add_argument("--interval-end-ms", type=int)
+    parser.add_argument("--reexport", action="store_true", help="export the data interval again, apart from the rest")
     return parser
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from kafka_s3.export.log import Log
 from kafka_s3.export.run import Execute, Exporter, Tell
 from kafka_s3.export.schemas import NOTHING_KNOWN, Known, known_schemas, merge
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.ports import KnownSchemas, Registries, SchemaRegistry
+from kafka_s3.naming import LogLayout
+from kafka_s3.ports import Broker, KnownSchemas, ObjectStore, Registries, SchemaRegistry
 from kafka_s3.settings.content import ConverterSettings
 from kafka_s3.settings.model import Settings
 
@@ -22,10 +25,26 @@ GC_THRESHOLD: Final = 50_000
 
 def make_exporter(settings: Settings) -> Exporter:
     """A connector over its real bucket and its real broker."""
+    return Exporter(settings, make_store(settings), make_broker(settings))
+
+
+def make_broker(settings: Settings) -> Broker:
+    """A connector's real broker."""
     from kafka_s3.kafka import KafkaBroker
+
+    return KafkaBroker(settings)
+
+
+def make_log(settings: Settings) -> Log:
+    """A connector's log in its real bucket."""
+    return Log(make_store(settings), LogLayout(settings.log_root, settings.name))
+
+
+def make_store(settings: Settings) -> ObjectStore:
+    """A connector's real bucket."""
     from kafka_s3.s3 import S3Store
 
-    return Exporter(settings, S3Store(settings.s3), KafkaBroker(settings))
+    return S3Store(settings.s3)
 
 
 def make_registries(settings: Settings, known: Known = NOTHING_KNOWN) -> Registries:
@@ -62,7 +81,7 @@ def report_letters(exporter: Exporter, tell: Tell) -> None:
     """Send committed dead letters to their topic, where one is configured."""
     if exporter.settings.dead_letters.topic is None:
         return
-    from kafka_s3.export.report_letters import report
+    from kafka_s3.export.letters.report import report
     from kafka_s3.kafka import DeadLetterTopic
 
     with contextlib.closing(DeadLetterTopic(exporter.settings)) as sink:
@@ -71,15 +90,18 @@ def report_letters(exporter: Exporter, tell: Tell) -> None:
 
 def export_ranges(settings: Settings, tasks: Sequence[RangeTask], known: Known = NOTHING_KNOWN) -> list[RangeResult]:
     """Some ranges, one after the other, over the real bucket and broker: the work of one Spark task."""
-    return _export_ranges(settings, tasks, make_registries(settings, known))
-
-
-def _export_ranges(settings: Settings, tasks: Sequence[RangeTask], registries: Registries) -> list[RangeResult]:
-    from kafka_s3.kafka import KafkaSource
     from kafka_s3.s3 import S3Store
 
+    return _export_ranges(settings, tasks, S3Store(settings.s3), make_registries(settings, known))
+
+
+def _export_ranges(
+    settings: Settings, tasks: Sequence[RangeTask], store: ObjectStore, registries: Registries
+) -> list[RangeResult]:
+    from kafka_s3.kafka import KafkaSource
+
     gc.set_threshold(GC_THRESHOLD)
-    store, source = S3Store(settings.s3), KafkaSource(settings.kafka)
+    source = KafkaSource(settings.kafka)
     return [export_range(settings, task, store, source, registries) for task in tasks]
 
 
@@ -87,10 +109,17 @@ def in_threads(settings: Settings) -> Execute:
     """Executes ranges in this process, `tasks.max` at once: a run without Spark."""
     registries = make_registries(settings)  # what one thread asks, all know
 
+    @functools.cache  # one for the run: what its threads spend on requests that fail is counted together
+    def store() -> ObjectStore:
+        from kafka_s3.s3 import S3Store
+
+        return S3Store(settings.s3)
+
     def execute(tasks: Sequence[RangeTask]) -> list[RangeResult]:
         ask_registries(settings, registries, tasks)
+        shared = store()
         with ThreadPoolExecutor(min(settings.limits.tasks_max, len(tasks))) as pool:
-            made = pool.map(lambda task: _export_ranges(settings, [task], registries), tasks)
+            made = pool.map(lambda task: _export_ranges(settings, [task], shared, registries), tasks)
             return [result for done in made for result in done]
 
     return execute

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, overload
 
 from kafka_s3.converters.columns import Columns
-from kafka_s3.families import ClosedBy, Family, OpenUpload, WrittenObject
+from kafka_s3.families import ClosedBy, Family, OpenUpload, Span, WrittenObject
 from kafka_s3.naming import DataName
 from kafka_s3.partitioners.build import partitioner_for
 from kafka_s3.partitioners.paths import Paths
@@ -61,6 +61,7 @@ class Written:
     tombstones: int = 0
     stopped_at: Rejected | None = None
     tombstones_written: int = 0  # among the records
+    times: Span | None = None  # of all records, bad ones and tombstones too, where the configuration looks at them
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,10 @@ class _Chunk:
 
     def offset_at(self, row: int) -> int:
         return self.batch.offset_at(self.indexes[row])
+
+    def timestamps(self) -> Sequence[int | None]:
+        stamps = self.batch.timestamps()
+        return stamps if len(self.indexes) == len(stamps) else [stamps[index] for index in self.indexes]
 
     def time_at(self, row: int) -> int | None:
         return self.times if isinstance(self.times, int | None) else self.times[self.indexes[row]]
@@ -107,6 +112,7 @@ class RangeWriter:
         self._objects: list[WrittenObject] = []
         self._records = self._bytes = self._tombstones = self._tombstones_written = self._rejected = 0
         self._stopped_at: Rejected | None = None
+        self._times: Span | None = None
 
     def write(self, batch: RecordBatch) -> bool:
         """Write a batch; False once a record that may not be skipped has ended the range."""
@@ -117,6 +123,10 @@ class RangeWriter:
             paths = self._with_tombstones(batch, paths, nulls)
         keys = self._sorting.keys(columns, paths, nulls, excluded, len(batch))
         stop = self._pass_over(batch, excluded)
+        if self._settings.notes_timestamps:
+            stamps = batch.timestamps()
+            span = Span.of(stamps if stop == len(batch) else stamps[:stop])
+            self._times = self._times if span is None else span.joined(self._times)
         if isinstance(keys, FamilyKey):
             for start, end in _runs(excluded, stop):
                 parts = tuple(column.part(start, end) for column in columns)
@@ -140,6 +150,7 @@ class RangeWriter:
             self._tombstones,
             self._stopped_at,
             self._tombstones_written,
+            self._times,
         )
 
     def abort(self) -> None:
@@ -227,6 +238,7 @@ class RangeWriter:
 
     def _append(self, key: FamilyKey, chunk: _Chunk) -> None:
         columns = self._columns.ready(chunk.columns)
+        stamps = chunk.timestamps() if key.kind.has_index or self._settings.notes_timestamps else None
         start, stop = 0, len(chunk.indexes)
         while start < stop:
             family = self._open.get(key)
@@ -235,8 +247,10 @@ class RangeWriter:
                 family = None
             family = family or self._open_family(key, chunk, start)
             count, closed_by = self._fitting(family, columns[0], chunk, start)
-            if key.kind.has_index:
-                _note(family, chunk, start, start + count)
+            if stamps is not None:
+                family.dated(stamps[start : start + count])
+                if key.kind.has_index:
+                    _note(family, chunk, stamps, start, start + count)
             size = family.append(columns, start, start + count, chunk.offset_at(start + count - 1))
             self._records += count
             self._tombstones_written += count if key.is_tombstone else 0
@@ -306,10 +320,7 @@ def _cut(reason: str) -> str:
     return reason if len(reason) <= REASON_CHARS_MAX else f"{reason[: REASON_CHARS_MAX - 1]}…"
 
 
-def _note(family: Family, chunk: _Chunk, start: int, stop: int) -> None:
-    stamps = chunk.batch.timestamps()
-    if len(chunk.indexes) != len(stamps):
-        stamps = [stamps[index] for index in chunk.indexes]
+def _note(family: Family, chunk: _Chunk, stamps: Sequence[int | None], start: int, stop: int) -> None:
     family.encoders[0].note(_Offsets(chunk, start, stop), stamps[start:stop])  # type: ignore[attr-defined]
 
 

@@ -1,7 +1,7 @@
 """The command line, `kafka-s3`: one module for each command, imported when it is called.
 
 A command parses its options, calls a use case and prints what comes back. Exit status: 0; 1 if something was found
-wrong or went wrong; 2 for a wrong call. `run` alone ends with the statuses of errors.py.
+wrong or went wrong; 2 for a wrong call. `run` and `reexport` alone end with the statuses of errors.py.
 """
 
 from __future__ import annotations
@@ -15,8 +15,20 @@ from kafka_s3 import __version__
 from kafka_s3.errors import ExporterError
 
 #: In the order of `--help`. A module is cheap to import: what is heavy is imported where it is needed.
-COMMANDS: Final = ("validate", "preview", "plan", "run", "status", "verify", "adopt", "redrive")
-_OWN_EXIT_STATUS: Final = frozenset({"run"})
+COMMANDS: Final = (
+    "validate",
+    "preview",
+    "plan",
+    "run",
+    "status",
+    "verify",
+    "gc",
+    "adopt",
+    "rewind",
+    "redrive",
+    "reexport",
+)
+_OWN_EXIT_STATUS: Final = frozenset({"run", "reexport"})
 
 
 class _Commands(click.Group):

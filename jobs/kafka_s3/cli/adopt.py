@@ -9,6 +9,7 @@ import click
 from kafka_s3.cli.common import (
     as_json,
     configured,
+    confirmed,
     count,
     iso,
     load_configuration,
@@ -19,10 +20,10 @@ from kafka_s3.cli.common import (
     progress_bar,
 )
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.export.adopt import Found, Progress, adopt, look
-from kafka_s3.export.adopt_decide import Basis, Choice, Decision
-from kafka_s3.export.adopt_objects import Tail
-from kafka_s3.export.adopt_positions import parse_positions
+from kafka_s3.export.adopt.adopt import Found, Progress, adopt, look
+from kafka_s3.export.adopt.decide import Basis, Choice, Decision
+from kafka_s3.export.adopt.objects import Tail
+from kafka_s3.export.adopt.positions import parse_positions
 from kafka_s3.planning import RunRequest
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.wiring import make_exporter
@@ -73,7 +74,9 @@ def command(
         found = look(exporter, KafkaSource(settings.kafka), choice, tell)
     if not json_:
         _print(found, f"s3://{settings.s3.bucket}")
-    write = found.is_settled and (yes or (not json_ and _confirmed()))
+    write = found.is_settled and (
+        yes or (not json_ and confirmed("Write these positions? Is the sink's connector stopped for good?"))
+    )
     if write:
         at = now_ms()
         adopt(exporter, found, RunRequest(f"adopt__{iso(at)}", 1, None, at))
@@ -93,14 +96,6 @@ def _read_positions(path: Path) -> dict[TopicPartition, int]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"The positions in {path} cannot be read: {error}.") from None
     return parse_positions(text, str(path))
-
-
-def _confirmed() -> bool:
-    try:
-        return click.confirm("Write these positions? Is the sink's connector stopped for good?")
-    except click.Abort:  # no terminal, or Ctrl-C
-        click.echo()
-        return False
 
 
 def _shown(at: Progress) -> tuple[int | None, int, str]:

@@ -31,6 +31,14 @@ def configured(function: Function) -> Function:
     return click.argument("config", type=click.Path(path_type=Path))(function)
 
 
+in_parallel = click.option(
+    "--parallel",
+    type=click.IntRange(1, 256),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="Requests to the store at once.",
+)
 as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for machines.")
 
 
@@ -81,6 +89,18 @@ def interval_text(interval: Interval | None) -> str:
     return f"{iso(interval.start_ms)} .. {iso(interval.end_ms)}"
 
 
+# Questions.
+
+
+def confirmed(question: str) -> bool:
+    """Whether a person says yes; without a terminal nobody does."""
+    try:
+        return click.confirm(question)
+    except click.Abort:  # no terminal, or Ctrl-C
+        click.echo()
+        return False
+
+
 # Output.
 
 
@@ -120,6 +140,14 @@ def count(number: int, one: str, many: str | None = None) -> str:
     ('1 record', '1,200 records', '2 entries')
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def megabytes(number: int) -> str:
+    """
+    >>> megabytes(1_234_567_890)
+    '1,234.6 MB'
+    """
+    return f"{number / 1e6:,.1f} MB"
 
 
 @contextlib.contextmanager

@@ -40,6 +40,9 @@ def chosen_interval(schedule: ScheduleSettings, given: tuple[int, int] | None, u
         if start >= end:
             raise click.UsageError("--interval: END is not after START.")
         return Interval(start, end)
+    if not schedule.timed:
+        click.echo("Up to what can be read now: the connector has no schedule by time.", err=True)
+        return None
     chosen = last_complete(schedule, now_ms())
     click.echo(f"Interval {interval_text(chosen)}, the schedule's last complete one.", err=True)
     return chosen

@@ -21,8 +21,9 @@ from kafka_s3.cli.common import (
 from kafka_s3.cli.interval import chosen_interval, for_a_time
 from kafka_s3.commit_log import Plan, to_builtins
 from kafka_s3.export.forecast import Finish, Forecast, Make, Nothing, Void, forecast
-from kafka_s3.export.run import prepare
+from kafka_s3.export.run import RunReport, prepare
 from kafka_s3.planning import RunRequest
+from kafka_s3.troubles import LeftOut
 from kafka_s3.wiring import make_exporter
 
 
@@ -60,9 +61,17 @@ def _as_json(found: Forecast, *, written: bool) -> dict[str, object]:
         "reason": step.reason if isinstance(step, Void) else None,
         "plan": None if isinstance(step, Nothing) else to_builtins(step.plan),
         "first_seen": list(found.first_seen),
-        "left_out": [
-            {"topic": left.tp.topic, "partition": left.tp.partition, "reason": left.reason} for left in found.left_out
-        ],
+        "left_out": list(map(_left_out, found.left_out)),
+        "accepted": list(map(_left_out, found.accepted)),
+    }
+
+
+def _left_out(left: LeftOut) -> dict[str, object]:
+    return {
+        "topic": left.tp.topic,
+        "partition": left.tp.partition,
+        "trouble": left.trouble.value,
+        "reason": left.reason,
     }
 
 
@@ -84,10 +93,13 @@ def _print(found: Forecast, config: Path, *, written: bool) -> None:
             assert_never(never)
     for topic in found.first_seen:
         click.echo(f"Topic {topic} is seen for the first time: the run writes its positions to the log.")
+    for left in found.accepted:
+        click.echo(f"Accepted: {left} The run writes that down first, and then plans this partition too.")
     for left in found.left_out:
         click.echo(f"Left out: {left}")
     if found.left_out:
-        click.echo(f"A run exports the others and ends with status 65. `kafka-s3 status {config}` shows the log.")
+        status = RunReport(left_out=found.left_out).exit_status
+        click.echo(f"A run exports the others and ends with status {status}. `kafka-s3 status {config}` shows the log.")
 
 
 def _print_plan(plan: Plan) -> None:

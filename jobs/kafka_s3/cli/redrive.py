@@ -10,10 +10,9 @@ from typing import Any, Final
 import click
 
 from kafka_s3.cli.common import Time, as_json, configured, count, load_configuration, now_ms, print_json, printable
-from kafka_s3.export.log import Log
-from kafka_s3.export.redrive import Redriven, Wanted, redrive
-from kafka_s3.naming import LogLayout
+from kafka_s3.export.letters.redrive import Redriven, Wanted, redrive
 from kafka_s3.rows import Stage
+from kafka_s3.wiring import make_log
 
 _TOPIC: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 
@@ -98,9 +97,8 @@ def command(
         raise click.UsageError("--until is not after --since.")
     settings = load_configuration(config, worker).settings
     from kafka_s3.kafka import RedriveTopics
-    from kafka_s3.s3 import S3Store
 
-    log = Log(S3Store(settings.s3), LogLayout(settings.log_root, settings.name))
+    log = make_log(settings)
     wanted = Wanted(topic, partition, offsets, since, until, stage, error)
     with contextlib.closing(RedriveTopics(settings, to=to, keep_timestamps=keep_timestamps)) as topics:
         done = redrive(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from kafka_s3.cli.common import configured, iso, load_configuration, now_ms
 from kafka_s3.cli.interval import chosen_interval, for_a_time
-from kafka_s3.errors import EXIT_DATA, EXIT_DONE
-from kafka_s3.export.run import RunReport, prepare, run
+from kafka_s3.errors import EXIT_DONE
+from kafka_s3.export.completeness import Ran, mark_complete
+from kafka_s3.export.run import Exporter, RunReport, prepare, run
 from kafka_s3.planning import RunRequest
 from kafka_s3.settings import Settings
 from kafka_s3.wiring import in_threads, make_exporter, report_letters
@@ -51,7 +53,13 @@ def _run_here(settings: Settings, request: RunRequest) -> int:
     report = run(exporter, request, in_threads(settings), click.echo)
     _summarise(report)
     report_letters(exporter, click.echo)
+    _mark_complete(exporter, request, well=report.exit_status == EXIT_DONE)
     return report.exit_status
+
+
+def _mark_complete(exporter: Exporter, request: RunRequest, *, well: bool) -> None:
+    if exporter.settings.completeness is not None:
+        mark_complete(exporter, Ran(request.interval, request.now_ms, well), click.echo)
 
 
 def _summarise(report: RunReport) -> None:
@@ -65,11 +73,17 @@ def _run_on_spark(settings: Settings, request: RunRequest, config: Path, worker:
     """Plan here, so that no JVM starts where nothing is new, then let a Spark driver execute the plan."""
     from kafka_s3.cli.spark_submit import submit
 
-    planned, world = prepare(make_exporter(settings), request)
+    exporter = make_exporter(settings)
+    planned, world = prepare(exporter, request, click.echo)
     if planned is not None:
-        return submit(master, config, worker, request)
+        # Of a plan that was there already another driver may have done a part.
+        status = submit(master, config, worker, request if planned.is_new else replace(request, try_number=2))
+        _mark_complete(exporter, request, well=status == EXIT_DONE)
+        return status
     for left in world.left_out:
         click.echo(str(left), err=True)
     if not world.left_out:
         click.echo("Nothing new.")
-    return EXIT_DATA if world.left_out else EXIT_DONE
+    report = RunReport(left_out=world.left_out)
+    _mark_complete(exporter, request, well=report.exit_status == EXIT_DONE)
+    return report.exit_status

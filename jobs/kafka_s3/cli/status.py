@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -10,15 +14,21 @@ from kafka_s3.cli.common import (
     as_json,
     configured,
     interval_text,
+    iso,
     load_configuration,
+    now_ms,
     print_json,
     print_table,
 )
 from kafka_s3.commit_log import Entry, to_builtins
-from kafka_s3.export.log import Log
-from kafka_s3.export.status import PartitionStatus, Status, look, summary
-from kafka_s3.naming import LogLayout
-from kafka_s3.ports import Broker
+from kafka_s3.export.health import Health, duration_text, look
+from kafka_s3.export.reexport import ReexportedWindow, windows
+from kafka_s3.export.status import PartitionStatus, Status, summary
+from kafka_s3.settings.model import Policies
+from kafka_s3.troubles import LeftOut, Trouble
+from kafka_s3.wiring import make_broker, make_log
+
+WINDOWS_MAX: Final = 20  # that are printed; --json has all
 
 
 @click.command("status", short_help="Positions, lag, last commits, and what needs somebody.")
@@ -31,28 +41,64 @@ def command(config: Path, worker: Path | None, entries: int, json_: bool) -> Non
     Exits with 1 if a partition needs somebody, or if Kafka did not answer (the log's part is shown all the same).
     """
     settings = load_configuration(config, worker).settings
-    # Late: this module is imported for --help too.
-    from kafka_s3.s3 import S3Store
-
-    def open_broker() -> Broker:
-        from kafka_s3.kafka import KafkaBroker
-
-        return KafkaBroker(settings)
-
-    log = Log(S3Store(settings.s3), LogLayout(settings.log_root, settings.name))
-    status = look(settings, log, open_broker, entries_max=entries)
+    log = make_log(settings)
+    health = look(settings, log, partial(make_broker, settings), at_ms=now_ms(), entries_max=entries)
+    # One more than is printed shows whether there are more.
+    again = windows(settings, log.store, None if json_ else WINDOWS_MAX + 1)
     if json_:
-        print_json(_as_json(status))
+        print_json({**_as_json(health), "reexported": [_window_as_json(each) for each in again]})
     else:
-        _print(status, config, f"s3://{settings.s3.bucket}/{log.layout.log_prefix}")
-    raise click.exceptions.Exit(0 if status.is_well else 1)
+        _print(health, config, f"s3://{settings.s3.bucket}/{log.layout.log_prefix}", settings.policies)
+        _print_windows(again)
+    raise click.exceptions.Exit(0 if health.status.is_well else 1)
 
 
-def _as_json(status: Status) -> dict[str, object]:
+def _window_as_json(each: ReexportedWindow) -> dict[str, object]:
+    return {**asdict(each), "from": iso(each.start_ms), "to": iso(each.end_ms)}
+
+
+def _print_windows(again: Sequence[ReexportedWindow]) -> None:
+    if not again:
+        return
+    click.echo()
+    print_table(
+        "Windows exported again",
+        ("from", "to", "state", "records", "objects", "bytes", "run", "under"),
+        [
+            (
+                iso(each.start_ms),
+                iso(each.end_ms),
+                "committed" if each.is_committed else "not committed",
+                f"{each.records:,}",
+                f"{each.objects:,}",
+                f"{each.bytes:,}",
+                each.run_id,
+                each.prefix,
+            )
+            for each in again[:WINDOWS_MAX]
+        ],
+        right="records objects bytes",
+    )
+    if len(again) > WINDOWS_MAX:
+        click.echo("and older ones: --json names them all")
+
+
+def _as_json(health: Health) -> dict[str, object]:
+    status = health.status
     return {
         "connector": status.name,
         "summary": summary(status),
         "well": status.is_well,
+        "state": health.state.value,
+        "at_ms": health.at_ms,
+        "lag_records": health.lag_records,
+        "lag_ms": health.lag_ms,
+        "loss_in_ms": health.loss_in_ms,
+        "overdue_ms": health.overdue_ms,
+        "rejected_fraction": health.rejected_fraction,
+        "last_commit_ms": health.last_commit_ms,
+        "records_per_s": health.records_per_s,
+        "notes": list(health.notes),
         "kafka_error": status.kafka_error,
         "partitions": [
             {
@@ -70,15 +116,25 @@ def _as_json(status: Status) -> dict[str, object]:
         ],
         "first_seen": list(status.first_seen),
         "left_out": [
-            {"topic": left.tp.topic, "partition": left.tp.partition, "reason": left.reason} for left in status.left_out
+            {
+                "topic": left.tp.topic,
+                "partition": left.tp.partition,
+                "trouble": left.trouble.value,
+                "reason": left.reason,
+                "resume": left.resume,
+            }
+            for left in status.left_out
         ],
         "open_plan": to_builtins(status.open_plan) if status.open_plan else None,
         "entries": [to_builtins(entry) for entry in status.entries],
     }
 
 
-def _print(status: Status, config: Path, where: str) -> None:
+def _print(health: Health, config: Path, where: str, policies: Policies) -> None:
+    status = health.status
     click.echo(summary(status))
+    for line in _numbers(health):
+        click.echo(line)
     if status.kafka_error is not None:
         click.echo(f"Kafka: {status.kafka_error}")
     click.echo()
@@ -99,7 +155,21 @@ def _print(status: Status, config: Path, where: str) -> None:
     else:
         click.echo(f"{where} is empty.")
     _print_open(status)
-    _print_problems(status, config)
+    _print_problems(status, config, policies)
+
+
+def _numbers(health: Health) -> list[str]:
+    """What the clock says to it, as far as there is anything to say."""
+    said = []
+    if health.lag_ms:
+        said.append(f"The oldest record that waits is {duration_text(health.lag_ms)} old.")
+    if health.overdue_ms:
+        said.append(f"It was due {duration_text(health.overdue_ms)} ago.")
+    if health.loss_in_ms is not None:
+        said.append(f"Retention may delete records that wait in {duration_text(health.loss_in_ms)}.")
+    if health.rejected_fraction:
+        said.append(f"Rejected: {health.rejected_fraction:.2%} of the records of the entries below.")
+    return [" ".join(said), *health.notes] if said else list(health.notes)
 
 
 def _partition_row(each: PartitionStatus) -> tuple[object, ...]:
@@ -135,7 +205,22 @@ def _print_open(status: Status) -> None:
         click.echo(f"\nTopic {topic} is not in the log yet: the next run writes its positions.")
 
 
-def _print_problems(status: Status, config: Path) -> None:
+def _way_out(left: LeftOut, config: Path, policies: Policies) -> str:
+    """The command that resolves it, or what to do where none can."""
+    if left.is_allowed(policies):
+        return "The next run writes that down and goes on: the configuration allows it"
+    if left.trouble is Trouble.UNREACHABLE:
+        return f"When its broker is back: kafka-s3 run {config}"
+    if left.trouble is Trouble.DELETED:
+        return f"Until then the others are exported: kafka-s3 plan {config}"
+    if left.resume is None:
+        return f"Export it again from where Kafka's log is as it was: kafka-s3 rewind {config} --to {left.tp}=OFFSET"
+    name = left.tp.topic if left.trouble is Trouble.RECREATED else str(left.tp)
+    policy = "export.on.topic.recreated=restart" if left.trouble is Trouble.RECREATED else "export.on.data.loss=record"
+    return f"To go on all the same: kafka-s3 rewind {config} --accept {name}, or {policy} for every run"
+
+
+def _print_problems(status: Status, config: Path, policies: Policies) -> None:
     for failed in status.failed:
         click.echo(f"\nFailed: {failed.tp} [{failed.start}, {failed.end}): {failed.reason}")
         click.echo(f"  Every run tries it again. When the reason is gone: kafka-s3 run {config}")
@@ -143,8 +228,14 @@ def _print_problems(status: Status, config: Path) -> None:
         click.echo(
             f"\nLost: {gap.topic}-{gap.partition} [{gap.start}, {gap.end}), accepted in entry {seq}: {gap.reason}"
         )
+    for seq, restart in status.restarts:
+        what = "rewound" if restart.withdrawn else "began anew"
+        click.echo(
+            f"\nRestarted: {restart.tp} at {restart.position} in entry {seq} ({what}, generation {restart.generation}):"
+            f" {restart.reason}"
+        )
     for left in status.left_out:
         click.echo(f"\nLeft out: {left}")
-        click.echo(f"  What a run would export without it: kafka-s3 plan {config}")
+        click.echo(f"  {_way_out(left, config, policies)}")
     if not status.is_well and status.entries:
         click.echo(f"\nTo check what is in the bucket: kafka-s3 verify {config}")

@@ -7,12 +7,21 @@ from pathlib import Path
 
 import click
 
-from kafka_s3.cli.common import as_json, configured, count, load_configuration, print_json, printable, progress_bar
-from kafka_s3.export.log import Log
-from kafka_s3.export.verify import Kafka, Progress, Verified, verify
-from kafka_s3.naming import LogLayout
+from kafka_s3.cli.common import (
+    as_json,
+    configured,
+    count,
+    in_parallel,
+    load_configuration,
+    megabytes,
+    print_json,
+    printable,
+    progress_bar,
+)
+from kafka_s3.export.garbage.orphans import Orphan
+from kafka_s3.export.verify.verify import Kafka, Progress, Verified, verify
 from kafka_s3.settings import Settings
-from kafka_s3.wiring import make_registries
+from kafka_s3.wiring import make_broker, make_log, make_registries
 
 _ORPHANS_SHOWN = 20
 
@@ -21,37 +30,49 @@ _ORPHANS_SHOWN = 20
 @configured
 @click.option("--against-kafka", is_flag=True, help="Also read the exported offsets again and compare the content.")
 @click.option("--since", type=click.IntRange(0), default=0, metavar="SEQ", help="Only entries from this number on.")
+@in_parallel
 @as_json
-def command(config: Path, worker: Path | None, against_kafka: bool, since: int, json_: bool) -> None:
+def command(config: Path, worker: Path | None, against_kafka: bool, since: int, parallel: int, json_: bool) -> None:
     """Prove the export of CONFIG: walk its whole log and read every object.
 
-    Checks the chain of checksums, plans, offset accounting, positions without gap or return, and every object's
-    size, hash and number of records. Offsets that Kafka no longer has are reported as not checkable. Objects that no
+    Checks the chain of checksums, plans, offset accounting, that every offset is exported once or named as lost
+    (over rewinds, truncated and recreated topics too), who owns the topics, and every object's name, size, hash and
+    number of records. Lost offsets, what was rewound, and offsets that Kafka no longer has are notes. Objects that no
     entry lists (orphans of failed runs) are reported too, and are no error. Nothing is written.
 
     Exits with 1 if anything is wrong: each finding says where, what was expected, what was found and what to do.
     """
     settings = load_configuration(config, worker).settings
-    from kafka_s3.s3 import S3Store
-
-    log = Log(S3Store(settings.s3), LogLayout(settings.log_root, settings.name))
+    log = make_log(settings)
     with progress_bar("log entries", _shown) as tell:
-        verified = verify(settings, log, _kafka(settings) if against_kafka else None, since=since, tell=tell)
+        kafka = _kafka(settings) if against_kafka else None
+        verified = verify(settings, log, kafka, since=since, parallel=parallel, tell=tell)
     if json_:
-        print_json({"ok": not verified.findings_count, **asdict(verified)})
+        print_json(as_values(verified))
     else:
         _print(verified, against_kafka=against_kafka)
     raise click.exceptions.Exit(1 if verified.findings_count else 0)
 
 
-def _kafka(settings: Settings) -> Kafka:
-    from kafka_s3.kafka import KafkaBroker, KafkaSource
+def as_values(verified: Verified) -> dict[str, object]:
+    """What `--json` prints."""
+    orphans = None if verified.orphans is None else [orphan_values(orphan) for orphan in verified.orphans]
+    findings = [asdict(finding) for finding in verified.findings]
+    return {"ok": verified.ok, **asdict(verified), "findings": findings, "orphans": orphans}
 
-    return Kafka(KafkaBroker(settings), KafkaSource(settings.kafka), make_registries(settings))
+
+def orphan_values(orphan: Orphan) -> dict[str, object]:
+    return {"key": orphan.key, "size": orphan.size, "deletable": orphan.deletable, "why": orphan.fate.value}
+
+
+def _kafka(settings: Settings) -> Kafka:
+    from kafka_s3.kafka import KafkaSource
+
+    return Kafka(make_broker(settings), KafkaSource(settings.kafka), make_registries(settings))
 
 
 def _shown(at: Progress) -> tuple[int | None, int, str]:
-    return at.entries_total, at.entries, f"log entries, {at.objects:,} objects"
+    return at.entries_total, at.entries, f"log entries, {at.objects:,} objects, {megabytes(at.bytes)}"
 
 
 def _print(verified: Verified, *, against_kafka: bool) -> None:
@@ -79,9 +100,8 @@ def _print_orphans(verified: Verified) -> None:
         return
     size = sum(orphan.size for orphan in orphans)
     many = count(len(orphans), "orphan")
-    click.echo(f"{many} ({count(size, 'byte')}): no log entry lists them, no reader needs them.")
+    click.echo(f"{many} ({count(size, 'byte')}): no log entry lists them, no reader needs them; see `kafka-s3 gc`.")
     for orphan in orphans[:_ORPHANS_SHOWN]:
-        why = "below the position" if orphan.deletable else "a run at work may still commit it"
-        click.echo(f"  {printable(orphan.key)} ({why})")
+        click.echo(f"  {printable(orphan.key)} ({orphan.fate.value})")
     if len(orphans) > _ORPHANS_SHOWN:
         click.echo(f"  … and {len(orphans) - _ORPHANS_SHOWN:,} more; --json lists all.")

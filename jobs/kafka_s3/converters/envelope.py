@@ -47,6 +47,9 @@ class _Parts(msgspec.Struct, forbid_unknown_fields=True):
     payload: msgspec.Raw
 
 
+_PARTS: Final = msgspec.json.Decoder(_Parts)  # on import, as commit_log's: ranges are converted in several threads
+
+
 class _Known:
     """What was made of one schema's text."""
 
@@ -106,7 +109,7 @@ class EnvelopeJson:
     def __init__(self, settings: ConverterSettings, *, schema_needed: bool = False) -> None:
         self._fill = settings.replace_null_with_default
         self._schema_needed = schema_needed
-        self._parts = msgspec.json.Decoder(_Parts).decode
+        self._parts = _PARTS.decode
         self._known: dict[bytes, _Known] = {}
         self._bytes = 0
 

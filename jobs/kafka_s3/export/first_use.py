@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 
 from kafka_s3.commit_log import Owner, TopicState, decode, encode
-from kafka_s3.errors import ConfigurationError, LogMissing, StoreRefused
+from kafka_s3.errors import ConfigurationError, Fenced, LogMissing, StoreRefused, StoreUnavailable
 from kafka_s3.export.log import Log
 from kafka_s3.ports import ObjectStore, Put
 from kafka_s3.settings.model import Settings
@@ -24,6 +25,7 @@ _NO_ADOPTION = (
 def check_no_traces(log: Log, settings: Settings, topics: Mapping[str, TopicState]) -> None:
     """Raise `LogMissing` if the log is empty although something of this connector is already in the bucket."""
     for info in log.store.list(log.layout.plan_prefix, limit=1):
+        _refuse_if_overtaken(log)
         raise LogMissing(
             f"Connector {settings.name} has a plan ({info.key}) and no log entry under {log.layout.log_prefix}.",
             next=_NO_FIRST_RUN,
@@ -32,6 +34,7 @@ def check_no_traces(log: Log, settings: Settings, topics: Mapping[str, TopicStat
         owner = _owner(log, settings, topic)
         if owner is not None:
             _refuse_other_owner(log, settings, topic, owner)
+            _refuse_if_overtaken(log)
             raise LogMissing(
                 f"Connector {settings.name} owns topic {topic} and has no log entry under {log.layout.log_prefix}.",
                 next=_NO_FIRST_RUN,
@@ -45,9 +48,21 @@ def check_no_data(log: Log, settings: Settings, topic: str, *, has_log: bool) ->
         _refuse_other_owner(log, settings, topic, owner)
     prefix = settings.layout.topic_prefix(topic)
     for info in log.store.list(prefix, limit=1):
+        _refuse_if_overtaken(log, topic)
         raise LogMissing(
             f"Topic {topic} has objects under {prefix} ({info.key}) that no log of connector {settings.name} lists.",
             next=_NO_ADOPTION if has_log else _NO_FIRST_RUN,
+        )
+
+
+def _refuse_if_overtaken(log: Log, topic: str | None = None) -> None:
+    """Raise `Fenced` if the log holds by now what it did not when this run looked: another run saw the same first."""
+    newest = log.newest()
+    if newest is not None and (topic is None or topic in newest.entry.topics):
+        raise Fenced(
+            f"Another run of connector {newest.entry.connector} wrote log entry {newest.entry.seq} meanwhile "
+            f"(run {newest.entry.run_id}, try {newest.entry.try_number}).",
+            next="Nothing was changed; a retry finds out where things stand.",
         )
 
 
@@ -59,14 +74,19 @@ def is_ours(log: Log, settings: Settings, topic: str) -> bool:
     return owner is not None
 
 
-def claim(log: Log, settings: Settings, topic: str) -> None:
-    """Write the owner object of a topic, or raise if its data keys belong to another connector."""
+def claim(log: Log, settings: Settings, topic: str, *, way_out: str = "topics.dir") -> None:
+    """Write the owner object of a topic, or raise if its data keys belong to another connector.
+
+    `way_out`: the property that says where they lie.
+    """
     key = log.layout.owner_key(settings.layout.topics_dir, topic)
-    log.store.put_if_absent(key, encode(_ours(log, settings)))
+    put = log.store.put_if_absent(key, encode(_ours(log, settings)))
     owner = _owner(log, settings, topic)
+    if owner is None and put is Put.EXISTS:
+        raise StoreUnavailable(f"{key} exists by the PUT's answer and is missing by the GET's.", next="Try again.")
     if owner is None:
         raise StoreRefused(f"{key} was written and cannot be read back.", next="The store loses writes: use another.")
-    _refuse_other_owner(log, settings, topic, owner)
+    _refuse_other_owner(log, settings, topic, owner, way_out)
 
 
 def probe(store: ObjectStore, key: str, body: bytes) -> None:
@@ -80,10 +100,11 @@ def probe(store: ObjectStore, key: str, body: bytes) -> None:
     if not any(info.key == key for info in store.list(key, limit=1)):
         _refuse_store(f"a LIST right after the PUT of {key} does not show it")
     upload = store.start_multipart(key)
-    upload.put_part(body)
-    if upload.complete_if_absent() is Put.CREATED:
-        _refuse_store("it completed a multipart upload with If-None-Match: * although the object exists")
-    upload.abort()
+    with contextlib.ExitStack() as left:
+        left.callback(upload.abort)  # whatever happens, no upload stays open
+        upload.put_part(body)
+        if upload.complete_if_absent() is Put.CREATED:
+            _refuse_store("it completed a multipart upload with If-None-Match: * although the object exists")
 
 
 def _refuse_store(why: str) -> None:
@@ -103,10 +124,10 @@ def _owner(log: Log, settings: Settings, topic: str) -> Owner | None:
     return None if data is None else decode(Owner, key, data)
 
 
-def _refuse_other_owner(log: Log, settings: Settings, topic: str, owner: Owner) -> None:
+def _refuse_other_owner(log: Log, settings: Settings, topic: str, owner: Owner, way_out: str = "topics.dir") -> None:
     if owner != _ours(log, settings):
         raise ConfigurationError(
             f"Topic {topic} under {settings.layout.topic_prefix(topic)} belongs to connector {owner.connector} "
             f"(log {owner.log}), not to {settings.name} (log {log.layout.log_prefix}).",
-            next="Two connectors may not write the same keys: give one of them another topics.dir.",
+            next=f"Two connectors may not write the same keys: give one of them another {way_out}.",
         )

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from kafka_s3.commit_log import Kind, Plan, encode, sha256_of
 from kafka_s3.export import first_use
+from kafka_s3.export.entries import new_entry
 from kafka_s3.export.log import Committed
 from kafka_s3.export.planner import World, next_plan, observe
-from kafka_s3.export.run import Exporter, new_entry, why_not_finished
-from kafka_s3.planning import LeftOut, RunRequest
+from kafka_s3.export.run import Exporter, why_not_finished
+from kafka_s3.planning import RunRequest
 from kafka_s3.ports import Broker
 from kafka_s3.settings.model import Settings
+from kafka_s3.troubles import LeftOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,16 @@ Step = Finish | Void | Make | Nothing
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What comes next, which topics a run would see for the first time, and what it would leave out."""
+    """What comes next, which topics a run would see for the first time, and what it would leave out.
+
+    `accepted`: troubles that the configuration allows. A run writes them down first; the plan shown here is that of
+    the other partitions.
+    """
 
     step: Step
     first_seen: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
+    accepted: tuple[LeftOut, ...] = ()
 
 
 def forecast(exporter: Exporter, request: RunRequest) -> Forecast:
@@ -63,7 +70,9 @@ def forecast(exporter: Exporter, request: RunRequest) -> Forecast:
     for topic in sorted(world.first_seen):
         first_use.check_no_data(log, settings, topic, has_log=head is not None)
     step = _step(exporter, head, world, request)
-    return Forecast(step, tuple(sorted(world.first_seen)), world.left_out)
+    accepted = tuple(left for left in world.left_out if left.is_allowed(settings.policies))
+    left_out = tuple(left for left in world.left_out if left not in accepted)
+    return Forecast(step, tuple(sorted(world.first_seen)), left_out, accepted)
 
 
 def _step(exporter: Exporter, head: Committed | None, world: World, request: RunRequest) -> Step:

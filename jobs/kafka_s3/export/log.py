@@ -7,10 +7,12 @@ resolved here by reading the key back.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 from kafka_s3.commit_log import Entry, Plan, decode, encode, sha256_of
 from kafka_s3.errors import Fenced, LogDamaged, StoreUnavailable
+from kafka_s3.export.ahead import in_order
 from kafka_s3.naming import LogLayout, parse_seq
 from kafka_s3.ports import ObjectStore, Put
 
@@ -25,10 +27,11 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan that is in the bucket, and the sha256 of its file."""
+    """A plan that is in the bucket, and the sha256 of its file; `is_new`: it was written just now."""
 
     plan: Plan
     sha256: str
+    is_new: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,16 @@ class Log:
         data = self.store.get(key)
         return None if data is None else self._checked_entry(key, data)
 
+    def older(self, seq: int) -> Committed:
+        """An entry below the newest one, which has to be there."""
+        committed = self.entry(seq)
+        if committed is None:
+            raise LogDamaged(
+                f"Log entry {self.layout.log_key(seq)} is missing although newer ones are there.",
+                next="Something deletes log entries: stop it, and restore the entry from the bucket's versions.",
+            )
+        return committed
+
     def entries(self, *, after_seq: int = -1) -> Iterator[Committed]:
         """Entries newer than `after_seq`, newest first, each checked against the one that follows it."""
         follower: Committed | None = None
@@ -68,6 +81,15 @@ class Log:
             committed = self._entry_at(info.key)
             if follower is not None:
                 self._check_chain(committed, follower)
+            yield committed
+            follower = committed
+
+    def back_from(self, head: Committed, pool: ThreadPoolExecutor, ahead: int) -> Iterator[Committed]:
+        """`head` and every entry before it, each checked against the one that follows it, several read at once."""
+        yield head
+        follower = head
+        for committed in in_order(pool, self.older, range(head.entry.seq - 1, -1, -1), ahead):
+            self._check_chain(committed, follower)
             yield committed
             follower = committed
 
@@ -104,7 +126,7 @@ class Log:
                 f"Another run wrote plan {plan.seq} of connector {plan.connector} first.",
                 next="Nothing was changed; a retry finds out where things stand.",
             )
-        return Planned(plan, sha256_of(data))
+        return Planned(plan, sha256_of(data), is_new=True)
 
     def put_entry(self, entry: Entry) -> Committed | Lost:
         """Write an entry, or say who took its slot."""

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafka_s3.commit_log import Entry, FailedRange, Plan, RangeGap
+from kafka_s3.commit_log import Entry, FailedRange, Plan, RangeGap, Restart
 from kafka_s3.errors import ExporterError
 from kafka_s3.export.log import Log
 from kafka_s3.export.planner import World, observe
-from kafka_s3.planning import LeftOut
 from kafka_s3.ports import Broker, PartitionOffsets
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Settings
+from kafka_s3.troubles import LeftOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,11 @@ class Status:
     def gaps(self) -> tuple[tuple[int, RangeGap], ...]:
         """Lost offsets, by the entry that says so."""
         return tuple((entry.seq, gap) for entry in self.entries for gap in entry.gaps)
+
+    @property
+    def restarts(self) -> tuple[tuple[int, Restart], ...]:
+        """Partitions whose offsets began again, by the entry that says so."""
+        return tuple((entry.seq, restart) for entry in self.entries for restart in entry.restarts)
 
     @property
     def is_well(self) -> bool:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from kafka_s3.commit_log import Companion, ObjectEntry, PlannedRange, RangeEntry
-from kafka_s3.errors import EXIT_DATA, ExporterError
-from kafka_s3.export.dead_letters import letter_file
+from kafka_s3.commit_log import Companion, Interval, ObjectEntry, PlannedRange, RangeEntry
+from kafka_s3.crash_points import CrashPoint, passing
+from kafka_s3.errors import EXIT_DATA, DataLoss, ExporterError
+from kafka_s3.export.letters.dead_letters import LetterFile, letter_file
+from kafka_s3.export.reexport.copies import Copy, copy
+from kafka_s3.export.reexport.within import within
 from kafka_s3.export.uploads import FamilyUpload
-from kafka_s3.families import WrittenObject
+from kafka_s3.families import Span, WrittenObject
 from kafka_s3.ports import ObjectStore, PartitionOffsets, RecordSource, Registries
 from kafka_s3.records import RecordBatch
 from kafka_s3.settings.model import Settings
@@ -21,21 +25,28 @@ from kafka_s3.writer import RangeWriter, Written
 class RangeTask:
     """What a task is told besides the settings: the range, its logical time in milliseconds, its topic's generation.
 
-    `seen` is where the partition began and ended when the driver looked.
+    `seen` is where the partition began and ended when the driver looked. `window`: only its records are written, and
+    the others are counted. `copy`: the range is not read from Kafka but copied from the bucket's own objects.
     """
 
     planned: PlannedRange
     at_ms: int
     generation: int
     seen: PartitionOffsets
+    window: Interval | None = None
+    copy: Copy | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a range did not reach its end; `exit_status` is what the run ends with because of it."""
+    """Why a range did not reach its end; `exit_status` is what the run ends with because of it.
+
+    `kafka_changed`: Kafka no longer holds what was planned; a new look says what can be done.
+    """
 
     reason: str
     exit_status: int
+    kafka_changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +60,20 @@ class RangeResult:
 
 
 class _Holes:
-    """Counts offsets without a visible record, from the differences between those delivered."""
+    """Counts offsets without a visible record, from the differences between those delivered; and records outside."""
 
     def __init__(self, start: int) -> None:
-        self.count = 0
+        self.count = self.outside = 0
         self._expected = start
 
-    def passed(self, batch: RecordBatch, records: int) -> None:
-        """The first `records` of a batch were delivered."""
+    def passed(self, batch: RecordBatch, records: int, inside: RecordBatch | None) -> None:
+        """The first `records` of a batch were delivered; `inside`: those of the batch that are to be written."""
         if records:
             last = batch.offset_at(records - 1)
             self.count += last + 1 - self._expected - records
             self._expected = last + 1
+            if inside is not batch:
+                self.outside += records - (0 if inside is None else _records_before(inside, last + 1))
 
     def end(self, next_offset: int) -> None:
         self.count += next_offset - self._expected
@@ -76,38 +89,66 @@ def export_range(
 ) -> RangeResult:
     """Write one range's objects. Never raises for what the world does: a failure is part of the result."""
     planned = task.planned
+    if task.copy is not None:
+        return _copied(settings, task, task.copy, store)
     open_upload = partial(FamilyUpload, store, settings.layout, tagging=settings.s3.tagging)
     letters = letter_file(settings, task.generation, store)
     try:
         writer = RangeWriter(settings, task.generation, task.at_ms, open_upload, registries=registries, refuse=letters)
     except ExporterError as error:  # a class of the user's own that is not on this machine
         return RangeResult(planned, None, Failure(f"{planned.offsets}: {error}", error.exit_status))
+    passing(CrashPoint.STARTED_RANGE)
     try:
-        holes = _Holes(planned.start)
-        with contextlib.closing(source.open(planned.offsets)) as reader:
+        with _given_up_unless_finished(writer, letters), contextlib.closing(source.open(planned.offsets)) as reader:
+            holes = _Holes(planned.start)
             for batch in reader:
-                if not writer.write(batch):
+                inside = within(batch, task.window)
+                if inside is not None and not writer.write(inside):
                     break
-                holes.passed(batch, len(batch))
+                holes.passed(batch, len(batch), inside)
             written = writer.finish()
             if written.stopped_at is not None:
                 stopped = written.stopped_at.offset
-                holes.passed(batch, _records_before(batch, stopped))
+                holes.passed(batch, _records_before(batch, stopped), inside)
                 holes.end(stopped)
                 failure = Failure(f"A bad record at {written.stopped_at}", EXIT_DATA)
-                return RangeResult(planned, _entry(task, stopped, written, holes.count, reader.leader_epoch), failure)
+                return RangeResult(planned, _entry(task, stopped, written, holes, reader.leader_epoch), failure)
             holes.end(planned.end)
             problem = _too_many_bad(settings, written)
             if problem is not None:
                 letters.abort()
                 return RangeResult(planned, None, Failure(f"{planned.offsets}: {problem}", EXIT_DATA))
-            entry = _entry(task, planned.end, written, holes.count, reader.leader_epoch, letters.finish())
+            entry = _entry(task, planned.end, written, holes, reader.leader_epoch, letters.finish())
+            passing(CrashPoint.FINISHED_RANGE)
             return RangeResult(planned, entry, None, letters.said)
     except ExporterError as error:
-        with contextlib.suppress(ExporterError):  # the first error is the one to tell; a sweep finds what is left
-            writer.abort()
-            letters.abort()
-        return RangeResult(planned, None, Failure(f"{planned.offsets}: {error}", error.exit_status))
+        gone = isinstance(error, DataLoss)
+        return RangeResult(planned, None, Failure(f"{planned.offsets}: {error}", error.exit_status, kafka_changed=gone))
+
+
+def _copied(settings: Settings, task: RangeTask, what: Copy, store: ObjectStore) -> RangeResult:
+    passing(CrashPoint.STARTED_RANGE)
+    try:
+        entry = copy(settings, what, store)
+    except ExporterError as error:
+        return RangeResult(task.planned, None, Failure(f"{task.planned.offsets}: {error}", error.exit_status))
+    entry.check_accounting()
+    passing(CrashPoint.FINISHED_RANGE)
+    return RangeResult(task.planned, entry, None)
+
+
+@contextlib.contextmanager
+def _given_up_unless_finished(*files: RangeWriter | LetterFile) -> Iterator[None]:
+    """Aborts open uploads whatever ends a range early: an error of the world, a bug, Control-C, an exit."""
+    finished = False
+    try:
+        yield
+        finished = True
+    finally:
+        if not finished:
+            for file in files:
+                with contextlib.suppress(ExporterError):  # the first error is the one to tell; a sweep finds the rest
+                    file.abort()
 
 
 def _records_before(batch: RecordBatch, offset: int) -> int:
@@ -137,7 +178,7 @@ def _entry(
     task: RangeTask,
     next_offset: int,
     written: Written,
-    holes: int,
+    holes: _Holes,
     leader_epoch: int | None,
     dead_letters: WrittenObject | None = None,
 ) -> RangeEntry:
@@ -152,7 +193,10 @@ def _entry(
         rejected=written.rejected,
         tombstones=written.tombstones,
         tombstones_written=written.tombstones_written,
-        skipped_offsets=holes,
+        skipped_offsets=holes.count,
+        outside=holes.outside,
+        min_timestamp_ms=_min(written.times),
+        max_timestamp_ms=_max(written.times),
         leader_epoch=leader_epoch,
         log_start=task.seen.log_start,
         high_watermark=task.seen.high_watermark,
@@ -165,6 +209,14 @@ def _entry(
     return entry
 
 
+def _min(times: Span | None) -> int | None:
+    return None if times is None else times.min_ms
+
+
+def _max(times: Span | None) -> int | None:
+    return None if times is None else times.max_ms
+
+
 def _object_entry(made: WrittenObject) -> ObjectEntry:
     return ObjectEntry(
         key=made.key,
@@ -173,6 +225,8 @@ def _object_entry(made: WrittenObject) -> ObjectEntry:
         records=made.records,
         first_offset=made.first_offset,
         last_offset=made.last_offset,
+        min_timestamp_ms=_min(made.times),
+        max_timestamp_ms=_max(made.times),
         closed_by=made.closed_by.value,
         schema_id=made.schema_id,
         companions=tuple(

@@ -17,10 +17,11 @@ import contextlib
 import hashlib
 from collections.abc import Mapping, Sequence
 
+from kafka_s3.crash_points import CrashPoint, passing
 from kafka_s3.errors import DataError, StoreRefused, StoreUnavailable
 from kafka_s3.families import Body, Holds
 from kafka_s3.naming import COLLISIONS_MAX, DataName, KeyLayout, format_data_key
-from kafka_s3.ports import MultipartUpload, ObjectStore, Put
+from kafka_s3.ports import MultipartUpload, ObjectInfo, ObjectStore, Put
 from kafka_s3.settings.model import BUILT_IN_TAGS, Tagging
 
 
@@ -44,15 +45,21 @@ class FamilyUpload:
                 self._use_next_name()
         if member not in self._multiparts:
             self._multiparts[member] = self._store.start_multipart(self._keys()[member])
+            passing(CrashPoint.STARTED_UPLOAD)
         self._multiparts[member].put_part(body)
+        passing(CrashPoint.SENT_PART)
 
     def close(self, bodies: Sequence[Body], holds: Holds) -> Sequence[str]:
         tags = make_tags(self._tagging, holds)
+        passing(CrashPoint.WRITING_OBJECT)
         if self._multiparts:
-            return self._complete(bodies, tags)
-        while not self._put_all(bodies, tags):
-            self._use_next_name()
-        return self._keys()
+            keys = self._complete(bodies, tags)
+        else:
+            while not self._put_all(bodies, tags):
+                self._use_next_name()
+            keys = self._keys()
+        passing(CrashPoint.WROTE_OBJECT)
+        return keys
 
     def abort(self) -> None:
         for multipart in self._multiparts.values():
@@ -66,7 +73,11 @@ class FamilyUpload:
     def _put(self, key: str, body: Body, tags: Mapping[str, str]) -> bool:
         if self._put_if_absent(key, body, tags) is Put.CREATED:
             return True
-        if not self._holds(key, body):
+        info = self._store.head(key)
+        if info is None:
+            # Under the next name it would be there twice once the store has found its mind: a retry puts it here.
+            raise StoreUnavailable(f"{key} is there by the answer to its PUT, and missing by that to a HEAD.")
+        if not self._is(info, body):
             return False
         self._tag(key, tags)
         return True
@@ -134,15 +145,18 @@ class FamilyUpload:
             self._store.put_tags(key, tags)
 
     def _holds(self, key: str, body: Body) -> bool:
-        """Whether the object under `key` is these bytes: by its metadata, else by reading it."""
         info = self._store.head(key)
-        if info is None or info.size != body.size:
+        return info is not None and self._is(info, body)
+
+    def _is(self, info: ObjectInfo, body: Body) -> bool:
+        """Whether an object is these bytes: by its metadata, else by reading it."""
+        if info.size != body.size:
             return False
         recorded = (info.metadata or {}).get("sha256")
         if recorded is not None:
             return recorded == body.sha256
         digest = hashlib.sha256()
-        for chunk in self._store.read(key):
+        for chunk in self._store.read(info.key):
             digest.update(chunk)
         return digest.hexdigest() == body.sha256
 

@@ -73,7 +73,7 @@ class BlockIndex:
         It takes one and a half times the memory of the body, which the caller limits.
         """
         try:
-            version = msgspec.json.decode(body, type=_Version).format_version
+            version = _VERSIONS.decode(body).format_version
             if version is None:
                 raise DataError(
                     f"The index {key} has no format_version: it does not say where offsets have holes.",
@@ -84,7 +84,7 @@ class BlockIndex:
                     f"The index {key} has format version {version}, this exporter knows {FORMAT_VERSION}.",
                     next=f"A newer exporter wrote it: upgrade this one. {_WAY_OUT}",
                 )
-            index = msgspec.json.decode(body, type=cls)
+            index = _INDEXES.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise DataError(
                 f"The index {key} is truncated or no index ({len(body)} bytes): {error}.", next=_WAY_OUT
@@ -144,3 +144,8 @@ def _contradiction(chunk: Chunk, end: int, offset: int) -> str | None:
 @dataclass(frozen=True, slots=True)
 class _Version:
     format_version: int | None = None
+
+
+# Made while one thread alone imports this: see `commit_log`.
+_VERSIONS: Final = msgspec.json.Decoder(_Version)
+_INDEXES: Final = msgspec.json.Decoder(BlockIndex)

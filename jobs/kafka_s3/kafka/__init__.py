@@ -2,8 +2,9 @@
 
 Nothing here joins a consumer group or commits an offset: partitions are assigned, positions live in the bucket.
 
-How long a broker that is down is waited for: `CONNECT_TIMEOUT_S` when planning begins, `REQUEST_TIMEOUT_S` for each
-request once it has answered, `export.read.timeout.ms` while a range is read, and `DELIVERY_TIMEOUT_S` for a letter.
+How long brokers that are down are waited for: `CONNECT_TIMEOUT_S` when planning begins, `REQUEST_TIMEOUT_S` for each
+question once one has answered, in a few tries that go to different brokers (and a try more to find out which there
+are), `export.read.timeout.ms` while a range is read, and `DELIVERY_TIMEOUT_S` for a letter.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
 
-from kafka_s3.errors import ConfigurationError, DataLoss, ExporterError, KafkaUnavailable
+from kafka_s3.errors import ConfigurationError, DataLoss, ExporterError, KafkaUnavailable, TopicMissing
 from kafka_s3.settings.model import KafkaSettings
 
 #: What a first, small answer may take: name look-up, TLS and login. A broker that is down is reported after it.
@@ -64,6 +64,10 @@ def translate(error: KafkaError, doing: str) -> ExporterError:
         f"Kafka did not answer while {doing}: {text}.",
         next="Check bootstrap.servers, security.protocol and that the brokers are up; the next try goes on from here.",
     )
+
+
+def missing(what: str) -> TopicMissing:
+    return TopicMissing(f"{what}.", next="Create the topic, or correct `topics`; the client needs Describe on it.")
 
 
 def said(error: KafkaError) -> str:

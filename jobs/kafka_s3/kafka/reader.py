@@ -41,12 +41,13 @@ _POLL_S: Final = 0.1
 class KafkaBatch:
     """A `records.RecordBatch` over librdkafka's messages: each column is made when it is asked for."""
 
-    __slots__ = ("_headers", "_messages", "tp")
+    __slots__ = ("_headers", "_messages", "_timestamps", "tp")
 
     def __init__(self, tp: TopicPartition, messages: list[Message]) -> None:
         self.tp = tp
         self._messages = messages
         self._headers: list[Headers] | None = None
+        self._timestamps: list[int | None] | None = None
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -61,6 +62,12 @@ class KafkaBatch:
         return list(map(Message.key, self._messages))
 
     def timestamps(self) -> Sequence[int | None]:
+        # Kept: paths, indexes, windows and the log may each ask.
+        if self._timestamps is None:
+            self._timestamps = self._read_timestamps()
+        return self._timestamps
+
+    def _read_timestamps(self) -> list[int | None]:
         # The type is 0 in Kafka's oldest formats, which have none; in the others a producer may have sent -1.
         kinds, stamps = zip(*map(Message.timestamp, self._messages), strict=True)
         if 0 not in kinds and min(stamps) >= 0:  # at C speed, as nearly always
@@ -136,6 +143,11 @@ class KafkaReader:
         self._fetched = offsets.start
         configuration = {
             "fetch.queue.backoff.ms": 10,  # the default of a second stalls a reader that empties the queue
+            # A leader that hangs has to be let go of, and the next one found, before the reader gives up.
+            "socket.timeout.ms": min(60_000, max(1000, kafka.idle_timeout_ms // 2)),
+            # Of the end of a log that ends in markers or aborted records the client tells after an empty answer, for
+            # which the broker waits so long, by default half a second a range. Nobody waits there for more to come.
+            "fetch.wait.max.ms": 20,
             **client_configuration(kafka, self._complaints),
             "group.id": kafka.client.get("group.id", "kafka-s3"),  # librdkafka wants one; it is never joined
             "isolation.level": kafka.isolation_level,

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kafka_s3.errors import DataLoss, KafkaUnavailable, TopicMissing
-from kafka_s3.ports import GroupOffsets, PartitionOffsets, TimedOffset, TopicView
+from kafka_s3.ports import GroupOffsets, LogPoint, PartitionOffsets, TimedOffset, TopicView
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import ColumnBatch, Record, RecordBatch
 
 BATCH_RECORDS: Final = 500
+RETENTION_MS: Final = 7 * 24 * 3_600_000  # as Kafka has it
 _INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 
@@ -27,7 +28,20 @@ class _Partition:
     log_start: int = 0
     high_watermark: int = 0
     last_stable: int | None = None  # None: it follows the high watermark
-    leader_epoch: int = 0
+    has_leader: bool = True
+    epochs: dict[int, int] = field(default_factory=lambda: {0: 0})  # where each leader epoch began
+
+    @property
+    def leader_epoch(self) -> int:
+        return max(self.epochs)
+
+    def divergence(self, point: LogPoint) -> int | None:
+        """Where the log parts from what it was, by the end of the point's epoch, as OffsetForLeaderEpoch says it."""
+        if point.offset > 0 and point.epoch > self.leader_epoch:  # nothing shows that a record is the same
+            return self.log_start if self.log_start < point.offset else None
+        later = [start for epoch, start in self.epochs.items() if epoch > point.epoch]
+        end = min(later, default=self.high_watermark)
+        return end if end < point.offset else None
 
     @property
     def end(self) -> int:
@@ -42,6 +56,8 @@ class _Partition:
 class _Topic:
     topic_id: str
     partitions: list[_Partition]
+    retention_ms: int | None = RETENTION_MS
+    is_described: bool = True
 
 
 class MemoryBroker:
@@ -49,8 +65,8 @@ class MemoryBroker:
 
     `topics`, `topics_regex`: the configured ones; without either every topic is. `batch_records`: a reader's batches
     hold at most so many records.
-    `requests` logs every request by name: `topics`, `offsets`, `offsets_for_time`, `first_timestamp`, `committed`,
-    `open`, `read` (one for each batch asked for).
+    `requests` logs every request by name: `topics`, `offsets`, `offsets_for_time`, `first_timestamp`, `diverged`,
+    `committed`, `retention_ms`, `open`, `read` (one for each batch asked for).
     """
 
     def __init__(
@@ -110,6 +126,12 @@ class MemoryBroker:
                 state.hidden |= dict.fromkeys(range(state.high_watermark, state.high_watermark + count), timestamp_ms)
             state.high_watermark += count
 
+    def set_retention(self, topic: str, retention_ms: int | None, *, is_described: bool = True) -> None:
+        """For how long records are kept; not `is_described`: this client has no right to know."""
+        with self._lock:
+            self._topics[topic].retention_ms = retention_ms
+            self._topics[topic].is_described = is_described
+
     def set_log_start(self, topic: str, partition: int, offset: int) -> None:
         """Retention or DeleteRecords: what is below `offset` is gone."""
         with self._lock:
@@ -129,7 +151,24 @@ class MemoryBroker:
             state.records = [record for record in state.records if record.offset < offset]
             state.hidden = {at: timestamp for at, timestamp in state.hidden.items() if at < offset}
             state.high_watermark = offset
-            state.leader_epoch += 1
+            state.last_stable = None if state.last_stable is None else min(state.last_stable, offset)
+            self._elect(state)
+
+    def elect(self, topic: str, partition: int) -> None:
+        """Another leader that has all of the log: the leader epoch rises, no record is lost."""
+        with self._lock:
+            self._elect(self._partition(TopicPartition(topic, partition)))
+
+    def lead(self, topic: str, partition: int, *, up: bool) -> None:
+        """Its only replica is down, or up again; meanwhile it can be neither asked about nor read."""
+        with self._lock:
+            self._topics[topic].partitions[partition].has_leader = up
+
+    @staticmethod
+    def _elect(state: _Partition) -> None:
+        newest = state.leader_epoch + 1
+        kept = {epoch: start for epoch, start in state.epochs.items() if start < state.high_watermark}
+        state.epochs = {**kept, newest: state.high_watermark}
 
     def set_group(self, group: str, offsets: Mapping[TopicPartition, int], *, members: int = 0) -> None:
         """A consumer group that has committed these offsets and has so many members."""
@@ -150,7 +189,12 @@ class MemoryBroker:
         with self._lock:
             self._request("topics")
             return {
-                name: TopicView(name, topic.topic_id, tuple(range(len(topic.partitions))))
+                name: TopicView(
+                    name,
+                    topic.topic_id,
+                    tuple(range(len(topic.partitions))),
+                    frozenset(p for p, state in enumerate(topic.partitions) if not state.has_leader),
+                )
                 for name, topic in self._topics.items()
                 if self._is_configured(name)
             }
@@ -160,7 +204,8 @@ class MemoryBroker:
             self._request("offsets")
             states = {tp: self._partition(tp) for tp in tps}
             return {
-                tp: PartitionOffsets(state.log_start, state.end, state.high_watermark) for tp, state in states.items()
+                tp: PartitionOffsets(state.log_start, state.end, state.high_watermark, state.leader_epoch)
+                for tp, state in states.items()
             }
 
     def offsets_for_time(
@@ -182,11 +227,23 @@ class MemoryBroker:
                 return None
             return -1 if first.timestamp_ms is None else first.timestamp_ms
 
+    def diverged(self, points: Mapping[TopicPartition, LogPoint]) -> Mapping[TopicPartition, int]:
+        with self._lock:
+            self._request("diverged")
+            found = {tp: self._partition(tp).divergence(point) for tp, point in points.items()}
+            return {tp: offset for tp, offset in found.items() if offset is not None}
+
     def committed(self, group: str, tps: Iterable[TopicPartition]) -> GroupOffsets:
         with self._lock:
             self._request("committed")
             found = self._groups.get(group, GroupOffsets(0, {}))
             return GroupOffsets(found.members, {tp: found.offsets[tp] for tp in tps if tp in found.offsets})
+
+    def retention_ms(self, topics: Iterable[str]) -> Mapping[str, int | None]:
+        with self._lock:
+            self._request("retention_ms")
+            found = {name: self._topics[name] for name in topics if name in self._topics}
+            return {name: topic.retention_ms for name, topic in found.items() if topic.is_described}
 
     # RecordSource.
 
@@ -216,6 +273,8 @@ class MemoryBroker:
             raise TopicMissing(f"The topic {tp.topic!r} does not exist.")
         if tp.partition >= len(topic.partitions):
             raise TopicMissing(f"{tp} does not exist: {tp.topic!r} has {len(topic.partitions)} partitions.")
+        if not topic.partitions[tp.partition].has_leader:
+            raise KafkaUnavailable(f"{tp} has no leader.")
         return topic.partitions[tp.partition]
 
     def _request(self, operation: str) -> None:

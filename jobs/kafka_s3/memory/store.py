@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from kafka_s3.errors import StoreRefused, StoreUnavailable
-from kafka_s3.ports import ObjectInfo, Put
+from kafka_s3.ports import ObjectInfo, OpenUpload, Put
 
 PART_BYTES_MIN: Final = 5 * 1024 * 1024
 CHUNK_BYTES: Final = 1024 * 1024
@@ -27,6 +28,10 @@ class _Object:
     body: bytes
     metadata: Mapping[str, str]
     tags: Mapping[str, str] = field(default_factory=dict)
+    modified_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+
+    def info(self, key: str, metadata: Mapping[str, str] | None = None) -> ObjectInfo:
+        return ObjectInfo(key, len(self.body), metadata, self.modified_ms)
 
 
 @dataclass(slots=True)
@@ -56,6 +61,7 @@ class MemoryStore:
         self._failures: dict[str, list[_Failure | None]] = {}
         self._objects: dict[str, _Object] = {}
         self._uploads: dict[int, list[bytes]] = {}
+        self._upload_keys: dict[int, str] = {}
         self._uploads_started = 0
         self._lock = threading.RLock()
 
@@ -99,7 +105,7 @@ class MemoryStore:
     def head(self, key: str) -> ObjectInfo | None:
         with self._request("HeadObject", key):
             found = self._objects.get(key)
-            return ObjectInfo(key, len(found.body), dict(found.metadata)) if found else None
+            return found.info(key, dict(found.metadata)) if found else None
 
     def list(self, prefix: str, *, start_after: str = "", limit: int | None = None) -> Iterator[ObjectInfo]:
         last, left = start_after, limit
@@ -107,7 +113,7 @@ class MemoryStore:
             count = self._page_keys_max if left is None else min(left, self._page_keys_max)
             with self._request("ListObjectsV2", prefix):
                 keys = sorted(key for key in self._objects if key.startswith(prefix) and key > last)
-                page = [ObjectInfo(key, len(self._objects[key].body)) for key in keys[:count]]
+                page = [self._objects[key].info(key) for key in keys[:count]]
             yield from page
             if len(keys) <= count:
                 return
@@ -118,19 +124,33 @@ class MemoryStore:
         with self._request("CreateMultipartUpload", key):
             self._uploads_started += 1
             self._uploads[self._uploads_started] = []
+            self._upload_keys[self._uploads_started] = key
             return MemoryUpload(self, key, self._uploads_started)
 
-    # What the ports leave out and tests need.
+    def uploads(self, prefix: str) -> Iterator[OpenUpload]:
+        with self._request("ListMultipartUploads", prefix):
+            found = sorted((self._upload_keys[number], number) for number in self._uploads)
+        yield from (OpenUpload(key, str(number)) for key, number in found if key.startswith(prefix))
+
+    def abort_upload(self, upload: OpenUpload) -> None:
+        with self._request("AbortMultipartUpload", upload.key):
+            self._uploads.pop(int(upload.id), None)
 
     def delete(self, key: str) -> None:
-        """Delete an object, as gc or a lifecycle rule would; a missing key is fine."""
         with self._request("DeleteObject", key):
             self._objects.pop(key, None)
+
+    # What the ports leave out and tests need.
 
     def overwrite(self, key: str, body: bytes) -> None:
         """Put without the condition, as a stranger to the exporter would."""
         with self._request("PutObject", key):
             self._objects[key] = _Object(bytes(body), {})
+
+    def set_modified(self, key: str, modified_ms: int) -> None:
+        """The store's clock showed this when the object was written; no request."""
+        with self._lock:
+            self._objects[key] = replace(self._objects[key], modified_ms=modified_ms)
 
     def contents(self) -> dict[str, bytes]:
         """Every object by key, in key order; no request."""
@@ -142,7 +162,7 @@ class MemoryStore:
         with self._lock:
             return dict(self._objects[key].tags)
 
-    def uploads(self) -> int:
+    def uploads_open(self) -> int:
         """How many multipart uploads are open; no request."""
         with self._lock:
             return len(self._uploads)
@@ -179,6 +199,8 @@ class MemoryUpload:
     def put_part(self, body: bytes) -> None:
         assert not self._ended, f"{self._key}: a part after the end"
         with self._store._request("UploadPart", self._key):
+            if self._number not in self._store._uploads:
+                raise self._gone()
             self._store._uploads[self._number].append(bytes(body))
 
     def complete_if_absent(self) -> Put:
@@ -186,7 +208,7 @@ class MemoryUpload:
         with self._store._request("CompleteMultipartUpload", self._key):
             parts = self._store._uploads.get(self._number)
             if parts is None:
-                raise StoreUnavailable(f"The multipart upload of {self._key} is gone.")
+                raise self._gone()
             assert parts, f"{self._key}: nothing to complete"
             if any(len(part) < self._store._part_bytes_min for part in parts[:-1]):
                 raise StoreRefused(f"{self._key}: a part before the last is smaller than S3 allows.")
@@ -194,6 +216,9 @@ class MemoryUpload:
             del self._store._uploads[self._number]
         self._ended = True
         return put
+
+    def _gone(self) -> StoreUnavailable:
+        return StoreUnavailable(f"The multipart upload of {self._key} is gone.")
 
     def abort(self) -> None:
         """Delete the parts if the upload has not ended; raises nothing."""

@@ -12,6 +12,7 @@ from confluent_kafka.schema_registry._sync.schema_registry_client import (  # ty
 from confluent_kafka.schema_registry.error import OAuthTokenError, SchemaRegistryError
 
 from kafka_s3.errors import RegistryRefused, RegistryUnavailable
+from kafka_s3.retried import REGISTRY, Again, again
 from kafka_s3.settings.content import RegistrySettings
 
 #: The last line: what the client runs into when it takes a page for a registry's answer.
@@ -25,7 +26,6 @@ LIBRARY_ERRORS: Final = (
 )
 
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
-_TEMPORARY_STATUS: Final = frozenset({408, 425, 429})
 _SAID_CHARS_MAX: Final = 200
 _READ_CHARS_MAX: Final = 100_000
 #: What OpenSSL says when the other side is not who it should be, does not speak TLS, or wants to know who we are.
@@ -73,7 +73,7 @@ def _translate_answer(error: SchemaRegistryError, answered: str, asked: str) -> 
             what,
             next="Correct the converter's basic.auth.user.info, token or certificate, or allow it to read subjects.",
         )
-    if status in _TEMPORARY_STATUS or status >= 500:
+    if again(REGISTRY, "", status) is Again.YES:
         return RegistryUnavailable(what, next="Check that the registry is up; the next try goes on from here.")
     return RegistryRefused(what, next="Does schema.registry.url name a schema registry, with its whole path?")
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import io
 import re
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore import UNSIGNED
 from botocore.auth import AUTH_TYPE_MAPS, S3SigV4Auth
 from botocore.config import Config
+from botocore.exceptions import IncompleteReadError
 
 from kafka_s3.s3.credentials import session_for
 from kafka_s3.settings.model import Anonymous, AssumeRole, OwnProvider, S3Settings
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S: Final = 10
 READ_TIMEOUT_S: Final = 60
+#: Kept open at most; threads that share a client take more, and close them after each request.
+CONNECTIONS_MAX: Final = 256
 # A smaller body is sent sooner than "100 Continue" is waited for.
 EXPECT_BYTES_MIN: Final = 1024 * 1024
 
@@ -57,6 +61,7 @@ def make_client(settings: S3Settings) -> S3Client:
     config = Config(
         connect_timeout=CONNECT_TIMEOUT_S,
         read_timeout=READ_TIMEOUT_S,
+        max_pool_connections=CONNECTIONS_MAX,
         retries={"total_max_attempts": 1, "mode": "standard"},
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
@@ -81,6 +86,7 @@ def make_client(settings: S3Settings) -> S3Client:
     if plain:
         choose: Any = _choose_signer  # the stubs know no handler that answers
         client.meta.events.register("choose-signer.s3.PutObject", choose)
+    client.meta.events.register("before-parse.s3", refuse_half_an_answer)
     return client
 
 
@@ -99,3 +105,11 @@ def plain_body(expect_continue: bool, params: dict[str, Any], **_: Any) -> None:
         params["headers"].pop("Expect", None)
         if expect_continue and len(params["body"]) >= EXPECT_BYTES_MIN:
             params["headers"]["Expect"] = "100-continue"
+
+
+def refuse_half_an_answer(operation_model: Any, response_dict: Mapping[str, Any], **_: Any) -> None:
+    """Raise if an answer ended early: botocore takes half an error, which may have lost its code, for a whole one."""
+    body, length = response_dict["body"], response_dict["headers"].get("content-length", "")
+    unknown = not isinstance(body, bytes) or operation_model.http["method"] == "HEAD" or not length.isdecimal()
+    if not unknown and len(body) != int(length):
+        raise IncompleteReadError(actual_bytes=len(body), expected_bytes=int(length))

@@ -7,23 +7,38 @@ import contextlib
 import functools
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from botocore import exceptions as aws
 
 from kafka_s3.errors import StoreRefused, StoreUnavailable
-from kafka_s3.ports import ObjectInfo, Put
+from kafka_s3.ports import ObjectInfo, OpenUpload, Put
 from kafka_s3.retries import Retrying
 from kafka_s3.s3.client import make_client, plain_body
 from kafka_s3.s3.translation import LIBRARY_ERRORS, api_name, translate
-from kafka_s3.s3.upload import EXISTS, S3Upload
+from kafka_s3.s3.upload import EXISTS, UPLOAD_MISSING, S3Upload
 from kafka_s3.settings.model import S3Settings
 
 CHUNK_BYTES: Final = 1024 * 1024
 PAGE_KEYS_MAX: Final = 1000  # S3's own maximum
 
+PAGE_UPLOADS_MAX: Final = 1000  # the same
+
+_MARKER_REFUSED: Final = ("InvalidArgument",)
 _MISSING: Final = ("NoSuchKey", "NotFound", "404")
+# What an answer has to hold to be one: a 200 without it came from something else, or is half of one.
+_EXPECTED: Final = {
+    "put_object": "ETag",
+    "get_object": "ContentLength",
+    "head_object": "ContentLength",
+    "list_objects_v2": "IsTruncated",
+    "list_multipart_uploads": "IsTruncated",
+    "create_multipart_upload": "UploadId",
+    "upload_part": "ETag",
+    "complete_multipart_upload": "ETag",
+}
 # What of the put arguments every other request has to say again, where it knows the name.
 _REPEATED: Final = (
     "SSECustomerAlgorithm",
@@ -102,7 +117,11 @@ class S3Store:
     def head(self, key: str) -> ObjectInfo | None:
         """S3 answers a HEAD without a reason: a bucket that does not exist looks like a key that does not."""
         answer = self._call("head_object", key, _MISSING)
-        return None if "Error" in answer else ObjectInfo(key, answer["ContentLength"], answer["Metadata"])
+        return (
+            None
+            if "Error" in answer
+            else _info(key, answer["ContentLength"], answer.get("LastModified"), answer["Metadata"])
+        )
 
     def list(self, prefix: str, *, start_after: str = "", limit: int | None = None) -> Iterator[ObjectInfo]:
         # Code points and UTF-8 bytes sort alike, so Python's order of the keys is S3's.
@@ -115,11 +134,11 @@ class S3Store:
                 if item["Key"] <= last:
                     raise _unordered(self._settings, last, item["Key"])
                 last = item["Key"]
-                yield ObjectInfo(last, item["Size"])
+                yield _info(last, item["Size"], item.get("LastModified"))
             if not page["IsTruncated"]:
                 return
             left = None if left is None else left - count
-            where = {"ContinuationToken": page["NextContinuationToken"]}
+            where = {"ContinuationToken": self._next(page, prefix, "NextContinuationToken")}
 
     def start_multipart(self, key: str) -> S3Upload:
         upload_id = self._call("create_multipart_upload", key)["UploadId"]
@@ -130,6 +149,48 @@ class S3Store:
             return self._call(operation, key, expected, UploadId=upload_id, **arguments)
 
         return S3Upload(f"s3://{self._settings.bucket}/{key}", call, lambda: self.head(key) is not None)
+
+    def uploads(self, prefix: str) -> Iterator[OpenUpload]:
+        """versitygw 1.8 refuses its own marker in the middle of a key's uploads: then the rest of them is left out."""
+        where: dict[str, Any] = {}
+        while True:
+            page = self._uploads_page(prefix, where, _MARKER_REFUSED)
+            if "Error" in page:
+                where.pop("UploadIdMarker", None)
+                page = self._uploads_page(prefix, where, ())
+            yield from (OpenUpload(item["Key"], item["UploadId"]) for item in page.get("Uploads", ()))
+            if not page["IsTruncated"]:
+                return
+            then = {
+                "KeyMarker": self._next(page, prefix, "NextKeyMarker"),
+                "UploadIdMarker": self._next(page, prefix, "NextUploadIdMarker"),
+            }
+            if then == where:
+                what = f"s3://{self._settings.bucket} lists the uploads after {then['KeyMarker']!r} again and again."
+                raise StoreRefused(what, next="The store cannot page: let a lifecycle rule abort its old uploads.")
+            where = then
+
+    def _uploads_page(self, prefix: str, where: Mapping[str, Any], expected: tuple[str, ...]) -> _Answer:
+        return self._call(
+            "list_multipart_uploads", prefix, expected, Prefix=prefix, MaxUploads=PAGE_UPLOADS_MAX, **where
+        )
+
+    def abort_upload(self, upload: OpenUpload) -> None:
+        self._call("abort_multipart_upload", upload.key, UPLOAD_MISSING, UploadId=upload.id)
+
+    def delete(self, key: str) -> None:
+        self._call("delete_object", key, _MISSING)  # S3 does not tell, others do
+
+    def _next(self, page: _Answer, prefix: str, name: str) -> str:
+        """Where the next page of a list begins."""
+        found = page.get(name)
+        if not found:
+            raise self._no_answer("a list", prefix, name)
+        return str(found)
+
+    def _no_answer(self, to: str, key: str, missing: str) -> StoreUnavailable:
+        what = f"S3 answered 200 to {to} s3://{self._settings.bucket}/{key}, and the answer has no {missing}."
+        return StoreUnavailable(what, next="Does something stand between the exporter and the store?")
 
     def _digest(self, body: bytes) -> dict[str, str]:
         """`s3.send.digest`: the MD5 that the store compares what it got with."""
@@ -154,6 +215,9 @@ class S3Store:
                 if error.operation_name != api_name(operation) or error.response["Error"].get("Code") not in expected:
                     raise
                 return error.response
+        missing = _EXPECTED.get(operation)
+        if missing is not None and missing not in answer:
+            raise self._no_answer(api_name(operation), key, missing)
         return answer
 
     def _chunks(self, answer: _Answer, key: str) -> Iterator[bytes]:
@@ -187,3 +251,7 @@ def _unordered(settings: S3Settings, last: str, key: str) -> StoreRefused:
         f"s3://{settings.bucket} lists its keys out of order: {key!r} after {last!r}.",
         next="The newest commit is found by order: use a general purpose bucket (directory buckets have no order).",
     )
+
+
+def _info(key: str, size: int, modified: datetime | None, metadata: Mapping[str, str] | None = None) -> ObjectInfo:
+    return ObjectInfo(key, size, metadata, None if modified is None else int(modified.timestamp() * 1000))

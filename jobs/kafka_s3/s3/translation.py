@@ -10,6 +10,7 @@ from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
 from kafka_s3.errors import StoreRefused, StoreUnavailable
+from kafka_s3.retried import S3, Again, again
 from kafka_s3.settings.model import Anonymous, AssumeRole, Chain, OwnProvider, S3Settings
 
 LIBRARY_ERRORS: Final = (
@@ -30,16 +31,11 @@ def api_name(operation: str) -> str:
     return "".join(word.capitalize() for word in operation.split("_"))
 
 
-# Codes whose status would say something else; what is not here follows its status.
-_UNAVAILABLE_CODES: Final = frozenset(
-    {"ExpiredToken", "ExpiredTokenException", "RequestExpired", "RequestTimeTooSkewed", "TokenRefreshRequired"}
-    | {"RequestTimeout", "RequestTimeoutException", "IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch"}
-    | {"SlowDown", "TooManyRequestsException", "RequestLimitExceeded", "BandwidthLimitExceeded", "InternalError"}
-)
 _CREDENTIAL_CODES: Final = frozenset({"InvalidAccessKeyId", "InvalidToken", "XAdminUserNotFound"})  # last: versitygw
 _REGION_CODES: Final = frozenset(
     {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "301", "307"}
 )
+#: No answer, or none that can be read: tried again.
 _TEMPORARY: Final = (
     aws.HTTPClientError,
     aws.ConnectionError,
@@ -59,6 +55,8 @@ _PERMISSIONS: Final = {
     "upload_part": "s3:PutObject",
     "complete_multipart_upload": "s3:PutObject",
     "abort_multipart_upload": "s3:AbortMultipartUpload",
+    "list_multipart_uploads": "s3:ListBucketMultipartUploads",
+    "delete_object": "s3:DeleteObject",
     "get_object": "s3:GetObject, and s3:ListBucket without which S3 does not tell that a key is missing",
     "head_object": "s3:GetObject, and s3:ListBucket without which S3 does not tell that a key is missing",
     "list_objects_v2": "s3:ListBucket",
@@ -92,14 +90,14 @@ def _translate_answer(
     asked = error.operation_name
     if asked and asked != api_name(operation):  # credentials are asked for on the way to S3
         what = f"AWS answered {said} to {asked}, for {doing}: {message or 'no reason given'}".rstrip(".") + "."
-        if status < 500 and code not in _UNAVAILABLE_CODES and "Throttl" not in code:
-            return StoreRefused(what, next=f"The export uses {_credentials(settings)}: allow them {asked}.")
-        return StoreUnavailable(what)
+        if again(S3, code, status) is Again.YES:
+            return StoreUnavailable(what)
+        return StoreRefused(what, next=f"The export uses {_credentials(settings)}: allow them {asked}.")
     what = f"S3 answered {said} to {doing}: {message or 'no reason given'}".rstrip(".") + "."
     if code == "NoSuchBucket":
         what = f"The bucket {settings.bucket!r} does not exist ({doing})."
         return StoreRefused(what, next="Create it, or set s3.bucket.name, s3.region and store.url to where it is.")
-    if code in _UNAVAILABLE_CODES or "Throttl" in code:
+    if again(S3, code, status) is Again.YES:
         return StoreUnavailable(what)
     if code == "NotImplemented" or status == 501:
         return StoreRefused(what, next="Use a store that has If-None-Match on PUT and on multipart completion.")
@@ -110,9 +108,6 @@ def _translate_answer(
     if status in (401, 403) or code in _CREDENTIAL_CODES:
         tried, need = _credentials(settings), _needed(settings, operation)
         return StoreRefused(f"{what} Tried with {tried}.", next=f"Correct the credentials, or allow them {need}.")
-    # 409 is a concurrent change (ConditionalRequestConflict, OperationAborted).
-    if status >= 500 or status in (408, 409, 425, 429):
-        return StoreUnavailable(what)
     return StoreRefused(what)
 
 

@@ -11,7 +11,7 @@ from kafka_s3.ports import Put
 
 PARTS_MAX: Final = 10_000  # S3's own maximum
 EXISTS: Final = ("PreconditionFailed", "412")
-_UPLOAD_MISSING: Final = ("NoSuchUpload",)
+UPLOAD_MISSING: Final = ("NoSuchUpload",)
 
 
 class Call(Protocol):
@@ -36,13 +36,16 @@ class S3Upload:
         if number > PARTS_MAX:
             what = f"{self._place} would have more than {PARTS_MAX} parts."
             raise StoreRefused(what, next="Raise s3.part.size or lower flush.size.")
-        answer = self._call("upload_part", PartNumber=number, Body=body)
+        answer = self._call("upload_part", UPLOAD_MISSING, PartNumber=number, Body=body)
+        if "Error" in answer:
+            self._ended = True
+            raise self._gone()
         self._parts.append({"PartNumber": number, "ETag": answer["ETag"]})
 
     def complete_if_absent(self) -> Put:
         assert self._parts, f"{self._place}: nothing to complete"
         assert not self._ended, f"{self._place}: completed twice"
-        expected = (*EXISTS, *_UPLOAD_MISSING)
+        expected = (*EXISTS, *UPLOAD_MISSING)
         answer = self._call(
             "complete_multipart_upload", expected, MultipartUpload={"Parts": self._parts}, IfNoneMatch="*"
         )
@@ -50,13 +53,14 @@ class S3Upload:
             self._ended = True
             return Put.CREATED
         self.abort()
-        if answer["Error"]["Code"] in _UPLOAD_MISSING and not self._exists():
-            what = f"The multipart upload of {self._place} is gone."
-            raise StoreUnavailable(
-                what, next="Somebody, or a lifecycle rule, aborted it; it is written anew by a retry."
-            )
+        if answer["Error"]["Code"] in UPLOAD_MISSING and not self._exists():
+            raise self._gone()
         # Another writer's object, or ours and the answer to the first try got lost: the caller compares.
         return Put.EXISTS
+
+    def _gone(self) -> StoreUnavailable:
+        what = f"The multipart upload of {self._place} is gone."
+        return StoreUnavailable(what, next="Somebody, or a lifecycle rule, aborted it; it is written anew by a retry.")
 
     def abort(self) -> None:
         """Delete the parts if the upload has not ended; never raises what the store says.
@@ -67,4 +71,4 @@ class S3Upload:
         if not self._ended:
             self._ended = True
             with contextlib.suppress(ExporterError):
-                self._call("abort_multipart_upload", _UPLOAD_MISSING)
+                self._call("abort_multipart_upload", UPLOAD_MISSING)

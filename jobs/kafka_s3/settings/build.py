@@ -9,13 +9,14 @@ from typing import Final
 
 from kafka_s3 import custom
 from kafka_s3.naming import KeyLayout, Naming
-from kafka_s3.settings import block_gzip, catalogue, credential_names, storage
+from kafka_s3.settings import block_gzip, catalogue, credential_names, cron, storage
 from kafka_s3.settings.check import Checked, show
 from kafka_s3.settings.client import Client
-from kafka_s3.settings.content import Own
+from kafka_s3.settings.content import EnvelopeField, Format, FormatSettings, Own
 from kafka_s3.settings.content_build import SCHEMA_FILE, build_format
 from kafka_s3.settings.model import (
     OPEN_OBJECTS_MAX,
+    Completeness,
     DeadLetters,
     DefaultPartitioner,
     Extractor,
@@ -24,6 +25,7 @@ from kafka_s3.settings.model import (
     KafkaSettings,
     Limits,
     Partitioner,
+    Policies,
     RecordTime,
     RunTime,
     ScheduleSettings,
@@ -31,7 +33,7 @@ from kafka_s3.settings.model import (
     Settings,
     TimePartitioner,
 )
-from kafka_s3.settings.properties import Honoured, Value, render
+from kafka_s3.settings.properties import HIDDEN, Honoured, Value, render
 from kafka_s3.settings.registry import without_login
 from kafka_s3.settings.s3_side import build_s3
 from kafka_s3.settings.variables import Given
@@ -46,13 +48,14 @@ _READING: Final = "consumer.override.isolation.level"
 def build_settings(checked: Checked, client: Client, session_token: Given | None) -> Settings:
     """The settings behind settled values; call it only if there was no problem."""
     resolved = _resolved(checked, client)
+    content, partitioner = build_format(checked), _partitioner(checked)
     return Settings(
         name=checked.text("name"),
         topics=tuple(dict.fromkeys(checked.listed("topics"))),
         topics_regex=checked.optional("topics.regex"),
         tolerate_bad_records=checked.text("errors.tolerance") == "all",
-        format=build_format(checked),
-        partitioner=_partitioner(checked),
+        format=content,
+        partitioner=partitioner,
         schema_affix=SchemaAffix(checked.text("s3.schema.partition.affix.type")),
         limits=_limits(checked),
         layout=KeyLayout(
@@ -72,17 +75,35 @@ def build_settings(checked: Checked, client: Client, session_token: Given | None
         ),
         schedule=build_schedule(checked),
         dead_letters=_dead_letters(checked),
+        policies=Policies(
+            record_data_loss=checked.text("export.on.data.loss") == "record",
+            restart_recreated=checked.text("export.on.topic.recreated") == "restart",
+        ),
+        notes_timestamps=checked.flag("export.timestamps.enable") or _reads_timestamps(content, partitioner),
+        reexport_dir=checked.text("export.reexport.topics.dir"),
+        completeness=_completeness(checked),
         resolved=resolved,
         configuration_sha256=_hash(resolved),
     )
 
 
+def _reads_timestamps(content: FormatSettings, partitioner: Partitioner) -> bool:
+    """Whether the timestamp of every record is looked at anyway, so that noting it costs next to nothing."""
+    by_time = isinstance(partitioner, TimePartitioner) and isinstance(partitioner.extractor, RecordTime)
+    in_record = EnvelopeField.TIMESTAMP in content.envelope.fields
+    return by_time or in_record or content.file.format is Format.BLOCK_GZIP
+
+
 def build_schedule(checked: Checked) -> ScheduleSettings:
     """Hourly unless set; at most a day, since the sink starts counting anew at each local midnight."""
-    interval = checked.number("rotate.schedule.interval.ms")
+    interval, given = checked.number("rotate.schedule.interval.ms"), checked.optional("export.schedule")
+    by_assets_alone = given is None and interval <= 0 and bool(checked.listed("export.schedule.assets"))
+    timed = given != cron.NONE and not by_assets_alone
     return ScheduleSettings(
         interval_ms=min(interval, _DAY_MS) if interval > 0 else _HOUR_MS,
         timezone=checked.text("timezone") or "UTC",
+        cron=given if timed else None,
+        timed=timed,
     )
 
 
@@ -94,7 +115,8 @@ def settle(checked: Checked) -> None:
     if values["format.bytearray.separator"] is None:
         values["format.bytearray.separator"] = "\n"
     schedule = build_schedule(checked)
-    values["rotate.schedule.interval.ms"] = schedule.interval_ms
+    if schedule.timed and schedule.cron is None:
+        values["rotate.schedule.interval.ms"] = schedule.interval_ms
     values["timezone"] = schedule.timezone
 
 
@@ -125,6 +147,12 @@ def _dead_letters(checked: Checked) -> DeadLetters:
         fraction_max=float(checked.text("export.errors.fraction.max")),
         log=checked.flag("errors.log.enable"),
     )
+
+
+def _completeness(checked: Checked) -> Completeness | None:
+    if not checked.flag("export.completeness.marker.enable"):
+        return None
+    return Completeness(checked.number("export.completeness.lateness.ms"))
 
 
 def _positive(number: int) -> int | None:
@@ -191,9 +219,26 @@ def _resolved(checked: Checked, client: Client) -> dict[str, str]:
     return dict(sorted(resolved.items()))
 
 
+def shown(checked: Checked) -> tuple[tuple[str, str], ...]:
+    """What was set, as anybody may see it: secrets and credentials are hidden, variables stand as they are."""
+    rows = []
+    for name, given in sorted(checked.given.items()):
+        if name not in catalogue.PROPERTIES or _is_secret(name, checked):
+            rows.append((name, HIDDEN))
+        elif not given.resolved or not checked.sure(name):
+            rows.append((name, show(name, given.text)))
+        else:
+            rows.append((name, _shown(name, checked.values[name])))
+    return tuple(rows)
+
+
 def _is_left_out(name: str, checked: Checked) -> bool:
-    double = name in block_gzip.TODAY or name == SCHEMA_FILE
-    return double or checked.is_secret(name) or name.startswith(_CREDENTIALS) or _LOGINS.search(name) is not None
+    return name in block_gzip.TODAY or name == SCHEMA_FILE or _is_secret(name, checked)
+
+
+def _is_secret(name: str, checked: Checked) -> bool:
+    """Whether the value is a secret, or what belongs to one."""
+    return checked.is_secret(name) or name.startswith(_CREDENTIALS) or _LOGINS.search(name) is not None
 
 
 def _shown(name: str, value: Value) -> str:

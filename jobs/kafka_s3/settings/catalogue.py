@@ -23,7 +23,20 @@ PROPERTIES: Final[dict[str, Property]] = {
 
 #: Read while Airflow builds the DAG, where no variable has a value.
 READ_BY_THE_DAG: Final = frozenset(
-    ("name", "rotate.schedule.interval.ms", "timezone", "export.kafka.conn.id", "export.aws.conn.id")
+    (
+        "name",
+        "rotate.schedule.interval.ms",
+        "timezone",
+        "export.schedule",
+        "export.schedule.assets",
+        "export.owner",
+        "export.tags",
+        "export.verify.schedule",
+        "export.reexport.enable",
+        "export.reexport.max.active.runs",
+        "export.kafka.conn.id",
+        "export.aws.conn.id",
+    )
 )
 
 #: Never in the worker file: each connector has its own.

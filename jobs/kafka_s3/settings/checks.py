@@ -10,11 +10,18 @@ from urllib.parse import urlsplit
 from kafka_s3.joda import JodaError
 from kafka_s3.joda.names import check_locale
 from kafka_s3.joda.zones import zone
+from kafka_s3.settings import cron
 from kafka_s3.settings.content import EnvelopeField
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,250}")
 _MINUTE_MS = 60_000
+#: What the ids of a connector's other DAGs end with: no connector's name may, or two DAGs had one id.
+VERIFY_SUFFIX = "__verify"
+REEXPORT_SUFFIX = "__reexport"
+#: The tag of the DAG of a connector that is wrong.
+BROKEN_TAG = "broken"
+_ASSET_URI_MAX = 1500
 # What S3 and STS allow.
 _TAG = re.compile(r"[\w +\-=.:/@]*")
 _ROLE = re.compile(r"arn:[a-z0-9-]+:iam::[0-9]+:role/[\x21-\x7e]+")
@@ -38,6 +45,46 @@ def connector_name(text: str) -> str | None:
         return "must be a legal Airflow DAG id: 1 to 250 of A-Z, a-z, 0-9, '_', '.' and '-'"
     if text == "owners":
         return "is the name of a folder that all connectors share: choose another"
+    if text.endswith(VERIFY_SUFFIX):
+        return f"ends with {VERIFY_SUFFIX}, as the DAGs that verify do: choose another"
+    if text.endswith(REEXPORT_SUFFIX):
+        return f"ends with {REEXPORT_SUFFIX}, as the DAGs that export again do: choose another"
+    return None
+
+
+def verify_schedule(text: str) -> str | None:
+    """Blank, one of Airflow's presets, or a cron expression."""
+    return cron.problem_of(text.strip()) if text.strip() else None
+
+
+def schedule(text: str) -> str | None:
+    """As `verify_schedule`, or the word for never."""
+    if text.strip() in ("", cron.NONE):
+        return None
+    problem = cron.problem_of(text.strip())
+    return f"{problem}; or {cron.NONE}" if problem else None
+
+
+def asset_uri(text: str) -> str | None:
+    """What Airflow takes for an asset's URI."""
+    if not text.isascii() or not text.isprintable() or " " in text or len(text) > _ASSET_URI_MAX:
+        return f"holds what is no URI of an asset: at most {_ASSET_URI_MAX} ASCII characters, no spaces"
+    if "://" not in text or text.startswith("airflow:"):
+        return "holds what is no URI of an asset, like s3://bucket/key or x-kafka-s3://connector"
+    if "@" in text.partition("://")[2].partition("/")[0]:
+        return "must not hold a user or password: it is stored and shown"
+    return None
+
+
+def owner(text: str) -> str | None:
+    return None if text.isprintable() and len(text) <= 500 else "must be a name of at most 500 characters on one line"
+
+
+def dag_tag(text: str) -> str | None:
+    if text == BROKEN_TAG:
+        return f"holds {BROKEN_TAG}, the tag of connectors that cannot run"
+    if not text.isprintable() or not 0 < len(text) <= 100:
+        return "holds what is no tag: 1 to 100 characters on one line"
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka_s3.settings import checks, converter_names, format_names
 from kafka_s3.settings.content import EnvelopeField
-from kafka_s3.settings.properties import Kind, Only, Property
+from kafka_s3.settings.properties import Choice, Kind, Only, Property
 
 _PLAIN_JSON = Only(
     "value.converter.schemas.enable",
@@ -45,6 +45,86 @@ PROPERTIES: tuple[Property, ...] = (
         168,
         "Missed schedule boundaries that get a batch of their own; older ones are merged into the first.",
         minimum=1,
+    ),
+    Property(
+        "export.on.data.loss",
+        Kind.STRING,
+        "fail",
+        "Offsets gone from Kafka before, or replaced after their export: leave the partition out, or record it.",
+        choices=(Choice("fail"), Choice("record")),
+    ),
+    Property(
+        "export.on.topic.recreated",
+        Kind.STRING,
+        "fail",
+        "A topic that was deleted and created again: leave it out, or begin it anew beside the old one.",
+        choices=(Choice("fail"), Choice("restart")),
+    ),
+    Property(
+        "export.schedule",
+        Kind.STRING,
+        "",
+        "When the DAG runs, in `timezone`, instead of rotate.schedule.interval.ms: a cron expression of five fields, a"
+        " preset like @daily, or none: by hand and by assets only.",
+        check=checks.schedule,
+    ),
+    Property(
+        "export.schedule.assets",
+        Kind.LIST,
+        (),
+        "URIs of Airflow assets: once all of them were updated, a run exports what can be read then.",
+        check=checks.asset_uri,
+    ),
+    Property("export.owner", Kind.STRING, "", "Owner of the DAG; unless set, Airflow's default.", check=checks.owner),
+    Property("export.tags", Kind.LIST, (), "Tags of the DAG, beside kafka-s3.", check=checks.dag_tag),
+    Property(
+        "export.verify.schedule",
+        Kind.STRING,
+        "",
+        "When the DAG `<name>__verify` proves the export, in `timezone`: a cron expression, or a preset like @daily.",
+        check=checks.verify_schedule,
+    ),
+    Property(
+        "export.reexport.enable",
+        Kind.BOOLEAN,
+        True,
+        "Whether there is a DAG `<name>__reexport`, which exports a window of time again.",
+    ),
+    Property(
+        "export.reexport.topics.dir",
+        Kind.STRING,
+        "reexport",
+        "Key prefix of windows that are exported again, each in a folder of its own below it.",
+        check=checks.folder,
+    ),
+    Property(
+        "export.reexport.max.active.runs",
+        Kind.INT,
+        4,
+        "Windows that `<name>__reexport` exports at once; a backfill has a limit of its own.",
+        minimum=1,
+        maximum=100,
+    ),
+    Property(
+        "export.timestamps.enable",
+        Kind.BOOLEAN,
+        False,
+        "Whether the log says how old records are where nothing else of the configuration looks at their timestamps.",
+    ),
+    Property(
+        "export.completeness.marker.enable",
+        Kind.BOOLEAN,
+        False,
+        "Write `_COMPLETE.json` beside the objects of a time partition, once all of it that came in time is exported.",
+    ),
+    Property(
+        "export.completeness.lateness.ms",
+        Kind.LONG,
+        0,
+        "How long after its end a time partition waits for records that belong to it.",
+        minimum=0,
+        maximum=10 * 366 * 86_400_000,
+        only=Only("export.completeness.marker.enable", (True,), "only export.completeness.marker.enable=true reads it"),
     ),
     Property(
         "export.read.timeout.ms",

@@ -11,18 +11,21 @@ from typing import Final
 from kafka_s3 import custom
 from kafka_s3.errors import ConfigurationError, Problem
 from kafka_s3.settings import connect, credential_names
-from kafka_s3.settings.build import build_schedule, build_settings, settle
+from kafka_s3.settings.build import build_schedule, build_settings, settle, shown
 from kafka_s3.settings.check import Checked, check, report_rows
+from kafka_s3.settings.checks import REEXPORT_SUFFIX
 from kafka_s3.settings.client import Client, translate
 from kafka_s3.settings.content_rules import apply_producer_rules
 from kafka_s3.settings.files import read
 from kafka_s3.settings.model import ScheduleSettings, Settings
+from kafka_s3.settings.properties import HIDDEN
 from kafka_s3.settings.rules import apply_rules
 from kafka_s3.settings.sources import Gathered, ResolvedProperty, gather
 from kafka_s3.settings.value_schema import read_value_schema
 from kafka_s3.settings.variables import Lookups
 
 WORKER_FILE: Final = "worker.properties"
+DAG_ID_CHARS_MAX: Final = 250
 
 #: What a class of the user's own has to have, by the property that names it.
 OWN_METHODS: Final = {
@@ -52,6 +55,17 @@ class Outline:
     kafka_conn_id: str
     aws_conn_id: str
     problems: tuple[Problem, ...]
+    verify_schedule: str | None = None  # a cron expression or Airflow's name for one
+    schedule_assets: tuple[str, ...] = ()
+    owner: str | None = None
+    tags: tuple[str, ...] = ()
+    bucket: str = ""
+    topics_dir: str = ""
+    format: str = ""  # the name of the class, as the partitioner's
+    partitioner: str = ""
+    log_root: str = ""
+    given: tuple[tuple[str, str], ...] = ()  # the properties that are set, secrets hidden
+    reexports_max: int = 0  # windows at once; 0: there is no DAG for them
 
 
 def load(
@@ -129,7 +143,25 @@ def outline(path: Path, worker: Path | None = None) -> Outline:
         kafka_conn_id=checked.optional("export.kafka.conn.id") or fallback.kafka_conn_id,
         aws_conn_id=checked.optional("export.aws.conn.id") or fallback.aws_conn_id,
         problems=tuple(problems),
+        verify_schedule=checked.optional("export.verify.schedule"),
+        schedule_assets=checked.listed("export.schedule.assets"),
+        owner=checked.optional("export.owner"),
+        tags=tuple(dict.fromkeys(checked.listed("export.tags"))),
+        bucket=checked.text("s3.bucket.name"),
+        topics_dir=checked.text("topics.dir"),
+        format=checked.text("format.class").rpartition(".")[2],
+        partitioner=checked.text("partitioner.class").rpartition(".")[2],
+        log_root=checked.text("export.log.dir"),
+        given=(*shown(checked), *((written, HIDDEN) for written, _ in gathered.client[0].given.values())),
+        reexports_max=_reexports_max(checked),
     )
+
+
+def _reexports_max(checked: Checked) -> int:
+    enabled, at_once = "export.reexport.enable", "export.reexport.max.active.runs"
+    wanted = checked.sure("name", enabled, at_once) and checked.flag(enabled)
+    fits = wanted and len(checked.text("name")) + len(REEXPORT_SUFFIX) <= DAG_ID_CHARS_MAX
+    return checked.number(at_once) if fits else 0
 
 
 def _broken(path: Path, problems: Sequence[Problem]) -> Outline:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -194,10 +195,17 @@ class KafkaSettings:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSettings:
-    """`rotate.schedule.interval.ms`, aligned to local midnight of `timezone`; unset means hourly."""
+    """When runs are due, in `timezone`: by an interval aligned to local midnight, or by a cron expression.
+
+    `interval_ms`: `rotate.schedule.interval.ms`; unset means hourly.
+    `cron`: `export.schedule`, which takes the interval's place.
+    `timed`: false where runs begin by hand or by assets alone, so that there are no boundaries.
+    """
 
     interval_ms: int = 3_600_000
     timezone: str = "UTC"
+    cron: str | None = None
+    timed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,11 +224,32 @@ class DeadLetters:
 
 
 @dataclass(frozen=True, slots=True)
+class Policies:
+    """What the user allows where Kafka is not as the log left it (`export.on.data.loss`, `.on.topic.recreated`)."""
+
+    record_data_loss: bool = False
+    restart_recreated: bool = False
+
+    @property
+    def any(self) -> bool:
+        return self.record_data_loss or self.restart_recreated
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """`export.completeness.marker.enable`: time partitions are marked, so long after their end."""
+
+    lateness_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything one connector's run needs, and nothing that a plan may not show outside `s3` and `kafka`.
 
     `resolved`: every property that has a meaning here with its effective value as text, secrets left out (not
     hidden: absent), sorted by name. It is what plans show; `configuration_sha256` covers those that shape bytes.
+    `notes_timestamps`: the log says how old the records of ranges and objects are (`export.timestamps.enable`, or
+    because timestamps are looked at anyway). `reexport_dir`: where windows that are exported again lie.
     """
 
     name: str
@@ -239,3 +268,13 @@ class Settings:
     configuration_sha256: str = ""
     schema_affix: SchemaAffix = SchemaAffix.NONE
     dead_letters: DeadLetters = DeadLetters()
+    policies: Policies = Policies()
+    notes_timestamps: bool = False
+    reexport_dir: str = "reexport"
+    completeness: Completeness | None = None
+
+    def exports(self, topic: str) -> bool:
+        """Whether the connector asks for a topic; one that it no longer asks for keeps its positions in the log."""
+        if self.topics_regex is not None:
+            return re.fullmatch(self.topics_regex, topic) is not None
+        return topic in self.topics

@@ -11,6 +11,8 @@ from kafka_s3.naming import leads_out
 from kafka_s3.settings import storage
 from kafka_s3.settings.build import time_buckets
 from kafka_s3.settings.check import Checked
+from kafka_s3.settings.checks import REEXPORT_SUFFIX, VERIFY_SUFFIX
+from kafka_s3.settings.completeness import apply_completeness_rules
 from kafka_s3.settings.content_rules import apply_content_rules
 from kafka_s3.settings.credentials import apply_credential_rules
 from kafka_s3.settings.s3_side import apply_s3_rules
@@ -29,10 +31,13 @@ def apply_rules(checked: Checked) -> None:
     apply_content_rules(checked)
     _sink_rules(checked)
     _schedule(checked)
+    _verify_dag(checked)
+    _reexport(checked)
     _keys(checked)
     _encryption(checked)
     _proxy(checked)
     _time(checked)
+    apply_completeness_rules(checked)
     apply_s3_rules(checked)
     apply_credential_rules(checked)
 
@@ -71,8 +76,39 @@ def _sink_rules(checked: Checked) -> None:
 def _schedule(checked: Checked) -> None:
     if not checked.sure("rotate.schedule.interval.ms", "timezone"):
         return
+    if checked.number("rotate.schedule.interval.ms") > 0 and checked.optional("export.schedule") is not None:
+        checked.complain(
+            "export.schedule", "excludes rotate.schedule.interval.ms, which says when runs are due as well: set one"
+        )
     if checked.number("rotate.schedule.interval.ms") > 0 and not checked.text("timezone"):
         checked.complain("timezone", "timezone configuration must be set when using rotate.schedule.interval.ms")
+
+
+def _verify_dag(checked: Checked) -> None:
+    """The id of its DAG is the connector's name with an ending, and Airflow takes 250 characters."""
+    if checked.sure("name", "export.verify.schedule") and checked.optional("export.verify.schedule") is not None:
+        longest = 250 - len(VERIFY_SUFFIX)
+        if len(checked.text("name")) > longest:
+            message = f"needs a shorter name: at most {longest} characters, for a DAG called <name>{VERIFY_SUFFIX}"
+            checked.complain("export.verify.schedule", message)
+
+
+def _reexport(checked: Checked) -> None:
+    wanted = checked.sure("name", "export.reexport.enable") and checked.is_set("export.reexport.enable")
+    if wanted and checked.flag("export.reexport.enable"):  # by default there is just none
+        longest = 250 - len(REEXPORT_SUFFIX)
+        if len(checked.text("name")) > longest:
+            message = f"needs a shorter name: at most {longest} characters, for a DAG called <name>{REEXPORT_SUFFIX}"
+            checked.complain("export.reexport.enable", message)
+    if not checked.sure("topics.dir", "export.log.dir", "export.reexport.topics.dir"):
+        return
+    again, log_dir = checked.text("export.reexport.topics.dir"), checked.text("export.log.dir")
+    topics_dir = checked.text("topics.dir")
+    if again == topics_dir or (not topics_dir and again.partition("/")[0] in checked.listed("topics")):
+        message = "windows would lie among the live data of topics.dir: choose another folder"
+        checked.complain("export.reexport.topics.dir", message)
+    elif f"{again}/".startswith(f"{log_dir}/"):
+        checked.complain("export.reexport.topics.dir", "windows would lie among the logs: choose another folder")
 
 
 def _keys(checked: Checked) -> None:

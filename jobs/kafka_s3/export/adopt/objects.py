@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from kafka_s3.naming import DataName, KeyLayout, format_data_key, parse_data_key
+from kafka_s3.naming import MARKER_NAME, DataName, KeyLayout, format_data_key, parse_data_key
 from kafka_s3.ports import ObjectInfo
 
 
@@ -69,7 +69,8 @@ class TopicObjects:
 def sort_out(
     layout: KeyLayout, topic: str, infos: Iterable[ObjectInfo], other_topics: Iterable[str] = ()
 ) -> TopicObjects:
-    """Tell a topic's data objects apart by Kafka partition; empty "folder" objects are passed over.
+    """Tell a topic's data objects apart by Kafka partition; empty "folder" objects and markers of completeness
+    are passed over.
 
     `other_topics`: whose keys may begin with this topic's prefix too, where `directory.delim` may be part of a name.
     """
@@ -82,7 +83,7 @@ def sort_out(
             found.setdefault(name.partition, []).append(Stored(info.key, info.size, name))
         elif any(other != topic and parse_data_key(layout, other, info.key) for other in others):
             continue
-        elif info.size or not info.key.endswith("/"):
+        elif (info.size or not info.key.endswith("/")) and not info.key.endswith(MARKER_NAME):
             strangers.append(info.key)
     return TopicObjects({p: _partition(layout, stored) for p, stored in sorted(found.items())}, tuple(strangers))
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 
 from kafka_s3.errors import LogDamaged
-from kafka_s3.export.letter_objects import CommitLetters, commits_with_letters, read_letters
+from kafka_s3.export.letters.objects import CommitLetters, commits_with_letters, read_letters
 from kafka_s3.export.log import Log
 from kafka_s3.export.run import Exporter, Tell
 from kafka_s3.letters import DeadLetter, reported_key, reported_prefix

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 FINDINGS_MAX: Final = 1000  # kept; more are only counted: about 1 KiB each
+RESTORE: Final = "Restore it from the bucket's versions or a backup; the log is never edited by hand."
+STRANGE: Final = "The exporter never writes this: keep the bucket as it is and report it."
 
 
 @dataclass(frozen=True, slots=True)

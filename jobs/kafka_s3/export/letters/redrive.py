@@ -16,7 +16,7 @@ import msgspec
 
 from kafka_s3.commit_log import FORMAT_VERSION, RangeEntry
 from kafka_s3.errors import Fenced, LogDamaged
-from kafka_s3.export.letter_objects import commits_with_letters, read_letters
+from kafka_s3.export.letters.objects import commits_with_letters, read_letters
 from kafka_s3.export.log import Log
 from kafka_s3.export.run import Tell
 from kafka_s3.letters import DeadLetter, redriven_key, redriven_prefix
@@ -81,6 +81,9 @@ class Redrive(msgspec.Struct, frozen=True, kw_only=True):
     offsets: tuple[tuple[int, int], ...]
     letters: int
     at_ms: int
+
+
+_REDRIVES: Final = msgspec.json.Decoder(Redrive)  # on import, as commit_log's
 
 
 @dataclass(slots=True)
@@ -182,7 +185,7 @@ def _earlier(log: Log, to: str, letters_key: str) -> Iterator[Redrive]:
         if data is None:
             raise LogDamaged(f"{info.key} was listed and then gone.", next="Something deletes records: stop it.")
         try:
-            found = msgspec.json.decode(data, type=Redrive)
+            found = _REDRIVES.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise LogDamaged(f"{info.key} is no record of a redrive: {error}.", next=way_out) from None
         if (found.to, found.object) != (to, letters_key) or found.format_version > FORMAT_VERSION:

@@ -11,7 +11,7 @@ from typing import Final
 
 from kafka_s3.converters.build import converter_for
 from kafka_s3.errors import DataLoss, StoreRefused
-from kafka_s3.export.adopt_objects import Counted, Stored, Tail, Uncounted
+from kafka_s3.export.adopt.objects import Counted, Stored, Tail, Uncounted
 from kafka_s3.formats.json_lines import JsonLinesFormat
 from kafka_s3.formats.lines import LineFormat
 from kafka_s3.formats.objects import format_for

@@ -17,11 +17,11 @@ from typing import Final
 import msgspec
 
 from kafka_s3.commit_log import Kind, TopicState
-from kafka_s3.errors import ConfigurationError, Fenced
+from kafka_s3.errors import ConfigurationError, Fenced, KafkaUnavailable
 from kafka_s3.export import first_use
-from kafka_s3.export.adopt_count import Contradicted, InKafka, Unread, count_object, find_in_kafka, separator_of
-from kafka_s3.export.adopt_decide import Basis, Choice, Decision, Dispute, Evidence, decide
-from kafka_s3.export.adopt_objects import (
+from kafka_s3.export.adopt.count import Contradicted, InKafka, Unread, count_object, find_in_kafka, separator_of
+from kafka_s3.export.adopt.decide import Basis, Choice, Decision, Dispute, Evidence, decide
+from kafka_s3.export.adopt.objects import (
     Counted,
     PartitionObjects,
     Stored,
@@ -32,9 +32,10 @@ from kafka_s3.export.adopt_objects import (
     tail,
     why_not_countable,
 )
+from kafka_s3.export.entries import new_entry
 from kafka_s3.export.log import Committed, Log, Lost
 from kafka_s3.export.planner import World, observe
-from kafka_s3.export.run import Exporter, new_entry
+from kafka_s3.export.run import Exporter
 from kafka_s3.naming import parse_seq
 from kafka_s3.planning import RunRequest
 from kafka_s3.ports import GroupOffsets, RecordSource
@@ -76,6 +77,8 @@ def look(exporter: Exporter, source: RecordSource, choice: Choice, tell: Callabl
     settings, log, broker = exporter.settings, exporter.log, exporter.broker
     _check_no_log(log)
     world = observe(settings, broker, None)
+    if world.left_out:
+        raise KafkaUnavailable(f"{world.left_out[0]}", next="Nothing was written: positions are taken over together.")
     _check_given(choice, world)
     owned = {topic for topic in sorted(world.topics) if first_use.is_ours(log, settings, topic)}
     seq = _first_free_seq(log)

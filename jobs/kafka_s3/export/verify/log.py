@@ -1,25 +1,22 @@
 """Is the log whole? Every entry readable, the chain unbroken, plans as committed, positions without gap or return.
 
 Unlike `Log.entries`, which raises at the first damage, this goes on and collects. Entries come newest first: each
-states all positions, so two neighbours are all that contiguity needs.
+states all positions, so two neighbours are all that contiguity needs. Entries and their plans are read some ahead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final
 
-from kafka_s3.commit_log import Entry, Kind, Plan, PlannedRange, RangeEntry, TopicState, decode, sha256_of
+from kafka_s3.commit_log import Entry, Kind, Plan, PlannedRange, RangeEntry, decode, sha256_of
 from kafka_s3.errors import LogDamaged
-from kafka_s3.export.findings import Findings
-from kafka_s3.export.log import Log
+from kafka_s3.export.ahead import in_order
+from kafka_s3.export.log import Log, Planned
+from kafka_s3.export.verify.findings import RESTORE, STRANGE, Findings
+from kafka_s3.export.verify.positions import check_positions
 from kafka_s3.naming import parse_seq
-from kafka_s3.ranges import TopicPartition
-
-RESTORE: Final = "Restore it from the bucket's versions or a backup; the log is never edited by hand."
-STRANGE: Final = "The exporter never writes this: keep the bucket as it is and report it."
-_MOVES_FREELY: Final = frozenset({Kind.ADOPT, Kind.REWIND})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,29 +29,38 @@ class CheckedEntry:
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """What stands under the key of a number; `entry` is `None` if it cannot be believed."""
+    """What stands under the key of a number, and the plan that it closes. What cannot be believed is its error."""
 
     seq: int
     key: str
     sha256: str
-    entry: Entry | None
+    read: Entry | LogDamaged
+    plan: Planned | LogDamaged | None = None
+
+    @property
+    def entry(self) -> Entry | None:
+        return self.read if isinstance(self.read, Entry) else None
 
 
-def walk(log: Log, since: int, findings: Findings) -> Iterator[CheckedEntry]:
-    """Every readable entry from the newest down to number `since`, checked; what is wrong goes to `findings`."""
+def walk(log: Log, since: int, findings: Findings, pool: ThreadPoolExecutor, ahead: int) -> Iterator[CheckedEntry]:
+    """Every readable entry from the newest down to number `since`, checked; what is wrong goes to `findings`.
+
+    `ahead` entries are read before their turn.
+    """
     traces = _newest_traces(log)  # before the entries: a run that is at work may add some meanwhile
     newer: _Slot | None = None
-    for info in log.store.list(log.layout.log_prefix):
-        seq = parse_seq(info.key)
-        if seq is None or log.layout.log_key(seq) != info.key:
-            findings.add(info.key, expected="log entries alone", found="a foreign object", next="Move it elsewhere.")
-            continue
-        slot = _read(log, seq, info.key, findings)
+    numbers = _numbers(log, since, findings)
+    for slot in in_order(pool, lambda seq: _read(log, seq, with_plan=seq >= since), numbers, ahead):
+        if isinstance(slot.read, LogDamaged):
+            findings.entries_unknown += 1
+            findings.add(
+                slot.key, expected=f"log entry {slot.seq}", found=slot.read.what.rstrip("."), next=slot.read.next
+            )
         if newer is None:
             _check_head(log, slot.seq, traces, findings)
         else:
             _check_neighbours(log, slot, newer, findings)
-        if seq < since:
+        if slot.seq < since:
             return
         if slot.entry is not None:
             yield _with_plan(log, slot, slot.entry, findings)
@@ -91,17 +97,35 @@ def _check_head(log: Log, head: int, traces: _Traces, findings: Findings) -> Non
         findings.add(log.layout.log_key(missing), expected=expected, found="none", next=RESTORE)
 
 
-def _read(log: Log, seq: int, key: str, findings: Findings) -> _Slot:
+def _numbers(log: Log, since: int, findings: Findings) -> Iterator[int]:
+    """The numbers of the entries that there are, newest first, and of the one below `since`."""
+    for info in log.store.list(log.layout.log_prefix):
+        seq = parse_seq(info.key)
+        if seq is None or log.layout.log_key(seq) != info.key:
+            findings.add(info.key, expected="log entries alone", found="a foreign object", next="Move it elsewhere.")
+            continue
+        yield seq
+        if seq < since:
+            return
+
+
+def _read(log: Log, seq: int, *, with_plan: bool) -> _Slot:
+    key = log.layout.log_key(seq)
     data = log.store.get(key) or b""
     try:
         entry = decode(Entry, key, data)
         if (entry.seq, entry.connector) != (seq, log.layout.connector):
             raise LogDamaged(f"It says it is number {entry.seq} of connector {entry.connector}.", next=RESTORE)
     except LogDamaged as error:
-        findings.entries_unknown += 1
-        findings.add(key, expected=f"log entry {seq}", found=error.what.rstrip("."), next=error.next)
-        return _Slot(seq, key, sha256_of(data), None)
-    return _Slot(seq, key, sha256_of(data), entry)
+        return _Slot(seq, key, sha256_of(data), error)
+    return _Slot(seq, key, sha256_of(data), entry, _plan(log, seq) if with_plan and entry.plan_sha256 else None)
+
+
+def _plan(log: Log, seq: int) -> Planned | LogDamaged | None:
+    try:
+        return log.plan(seq)
+    except LogDamaged as error:
+        return error
 
 
 def _check_neighbours(log: Log, older: _Slot, newer: _Slot, findings: Findings) -> None:
@@ -117,7 +141,7 @@ def _check_neighbours(log: Log, older: _Slot, newer: _Slot, findings: Findings) 
             found=older.sha256,
             next=RESTORE,
         )
-    _check_positions(older.entry, newer.entry, findings)
+    check_positions(older.entry, newer.entry, findings)
 
 
 def _check_oldest(log: Log, oldest: _Slot, findings: Findings) -> None:
@@ -131,54 +155,6 @@ def _check_oldest(log: Log, oldest: _Slot, findings: Findings) -> None:
         findings.add(oldest.key, expected="no entry before entry 0", found="one named", next=STRANGE)
 
 
-def _check_positions(older: Entry, newer: Entry, findings: Findings) -> None:
-    """From each position of the older entry, ranges and gaps lead without a hole to that of the newer one."""
-    if newer.kind in _MOVES_FREELY:
-        return
-    spans: dict[TopicPartition, list[tuple[int, int]]] = {}
-    for done in newer.ranges:
-        spans.setdefault(done.tp, []).append((done.start, done.next_offset))
-    for gap in newer.gaps:
-        spans.setdefault(TopicPartition(gap.topic, gap.partition), []).append((gap.start, gap.end))
-    for topic, before in older.topics.items():
-        after = newer.topics.get(topic)
-        for partition in before.positions:
-            if after is None or partition not in after.positions:
-                found = f"no position in entry {newer.seq}"
-                findings.add(f"{topic}-{partition}", expected="every partition ever seen", found=found, next=RESTORE)
-    for topic, after in newer.topics.items():
-        for partition, position in after.positions.items():
-            tp = TopicPartition(topic, partition)
-            steps = sorted(spans.pop(tp, []))
-            start = _position_before(older.topics.get(topic), after, partition, steps)
-            _check_steps(newer, tp, position if start is None else start, steps, position, findings)
-    for tp in spans:
-        findings.add(f"{tp} in entry {newer.seq}", expected="a position", found="a range without one", next=RESTORE)
-
-
-def _position_before(
-    before: TopicState | None, after: TopicState, partition: int, steps: list[tuple[int, int]]
-) -> int | None:
-    """The position that an entry starts from, or `None` at the first sight of a topic or of its next generation."""
-    if before is None or before.generation != after.generation:
-        return steps[0][0] if steps else None
-    return before.positions.get(partition, 0)  # a partition that appears later starts at 0
-
-
-def _check_steps(
-    entry: Entry, tp: TopicPartition, start: int, steps: list[tuple[int, int]], position: int, findings: Findings
-) -> None:
-    at = start
-    for low, high in steps:
-        if low != at:
-            where = f"{tp} [{low}, {high}) in entry {entry.seq}"
-            findings.add(where, expected=f"a range that begins at the position {at}", found=str(low), next=RESTORE)
-        at = high
-    if at != position:
-        where = f"{tp} in entry {entry.seq}"
-        findings.add(where, expected=f"position {at}, where its ranges end", found=str(position), next=RESTORE)
-
-
 def _with_plan(log: Log, slot: _Slot, entry: Entry, findings: Findings) -> CheckedEntry:
     for done in entry.ranges:
         _check_range(log, done, entry, findings)
@@ -187,10 +163,9 @@ def _with_plan(log: Log, slot: _Slot, entry: Entry, findings: Findings) -> Check
             findings.add(slot.key, expected="the sha256 of its plan", found="none", next=RESTORE)
         return CheckedEntry(entry, None)
     key = log.layout.plan_key(slot.seq)
-    try:
-        planned = log.plan(slot.seq)
-    except LogDamaged as error:
-        findings.add(key, expected=f"plan {slot.seq}", found=error.what.rstrip("."), next=error.next or RESTORE)
+    planned = slot.plan
+    if isinstance(planned, LogDamaged):
+        findings.add(key, expected=f"plan {slot.seq}", found=planned.what.rstrip("."), next=planned.next or RESTORE)
         return CheckedEntry(entry, None)
     if planned is None:
         findings.add(key, expected=f"plan {slot.seq}, which entry {slot.seq} closes", found="none", next=RESTORE)

@@ -11,7 +11,7 @@ from typing import Final
 
 from kafka_s3.commit_log import Interval, ObjectEntry, RangeEntry
 from kafka_s3.errors import DataLoss, StoreRefused
-from kafka_s3.export.findings import Finding
+from kafka_s3.export.verify.findings import Finding
 from kafka_s3.families import Body, Holds, Member, WrittenObject
 from kafka_s3.naming import DataName, KeyLayout, format_data_key, parse_data_key
 from kafka_s3.planning import interval_of
@@ -66,25 +66,30 @@ class ReadObject:
 
 
 def read_object(store: ObjectStore, made: ObjectEntry, settings: Settings | None) -> ReadObject:
-    """Compare an object's size, hash and number of records with its entry. `settings`: those it was made under."""
-    info = store.head(made.key)
-    if info is None:
-        return _wrong(made, f"{made.size} bytes", "no object")
-    if info.size != made.size:
-        return _wrong(made, f"{made.size} bytes", f"{info.size} bytes")
-    digest = hashlib.sha256()
+    """Compare an object's size, hash and number of records with its entry. `settings`: those it was made under.
+
+    One request where all is well; no more of an object is read than it should have.
+    """
+    digest, size = hashlib.sha256(), 0
     content = _Content(_file_of(made, settings).compression) if settings is not None else None
     unreadable = None
     try:
         for chunk in store.read(made.key):
+            size += len(chunk)
+            if size > made.size:
+                break
             digest.update(chunk)
             if content is not None and unreadable is None:
                 try:
                     content.feed(chunk)
                 except zlib.error as error:
                     unreadable = str(error)
-    except StoreRefused as error:  # deleted between the two requests
-        return _wrong(made, f"{made.size} bytes", error.what.rstrip("."))
+    except StoreRefused as error:
+        missing = store.head(made.key) is None
+        return _wrong(made, f"{made.size} bytes", "no object" if missing else error.what.rstrip("."))
+    if size != made.size:
+        info = store.head(made.key)
+        return _wrong(made, f"{made.size} bytes", "no object" if info is None else f"{info.size} bytes")
     if digest.hexdigest() != made.sha256:
         return _wrong(made, f"sha256 {made.sha256}", digest.hexdigest())
     if content is None or settings is None:
@@ -106,6 +111,12 @@ def _file_of(made: ObjectEntry, settings: Settings) -> FileSettings:
     if keys is None or any(each.what == Member.KEYS.value for each in made.companions):
         return settings.format.file
     return keys
+
+
+def _first_of(names: Sequence[DataName], settings: Settings) -> FileSettings:
+    """What the first of a family's objects is, by its name."""
+    keys = settings.format.keys
+    return keys if keys is not None and names[0].extension.startswith(".keys") else settings.format.file
 
 
 def _one_line_each(file: FileSettings) -> bool:
@@ -164,7 +175,7 @@ class Comparison:
         written_contents: dict[str, str] = {}
 
         def open_upload(names: Sequence[DataName]) -> _HashingUpload:
-            content = _Content(self.settings.format.file.compression)
+            content = _Content(_first_of(names, self.settings).compression)
             return _HashingUpload(self.settings.layout, names, content, written_contents)
 
         at_ms = interval_of(done.interval, self.entry_interval).start_ms

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from kafka_s3.export.adopt_count import Contradicted, InKafka, Unread
-from kafka_s3.export.adopt_objects import PartitionObjects, Tail, Uncounted
-from kafka_s3.planning import why_left_out
+from kafka_s3.export.adopt.count import Contradicted, InKafka, Unread
+from kafka_s3.export.adopt.objects import PartitionObjects, Tail, Uncounted
 from kafka_s3.ports import PartitionOffsets
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.troubles import trouble_with
 
 KEYS_SHOWN = 3
 
@@ -113,7 +113,7 @@ def _inside_the_log(decision: Decision) -> Decision:
     """A position that Kafka's log does not reach to would be a gap, or belongs to another topic of that name."""
     if decision.position is None:
         return decision
-    left = why_left_out(decision.tp, decision.position, decision.evidence.offsets)
+    left = trouble_with(decision.tp, decision.position, decision.evidence.offsets, None)
     if left is None:
         return decision
     low, high = decision.evidence.offsets.log_start, decision.evidence.offsets.high_watermark

@@ -1,0 +1,102 @@
+"""`kafka-s3 gc`: deletes what dead runs left behind."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from kafka_s3.cli.common import (
+    as_json,
+    configured,
+    count,
+    in_parallel,
+    load_configuration,
+    megabytes,
+    print_json,
+    printable,
+    progress_bar,
+)
+from kafka_s3.cli.verify import orphan_values
+from kafka_s3.export.garbage.gc import Deleted, Garbage, Progress, collect, delete
+from kafka_s3.wiring import make_log
+
+_SHOWN = 20
+
+
+@click.command("gc", short_help="List, or delete, what dead runs left behind.")
+@configured
+@click.option("--delete", "delete_", is_flag=True, help="Delete them. Without it nothing is written.")
+@in_parallel
+@as_json
+def command(config: Path, worker: Path | None, delete_: bool, parallel: int, json_: bool) -> None:
+    """List the objects and multipart uploads of CONFIG that runs which died left behind; with --delete, delete them.
+
+    These are data objects, what lies beside them, and dead letters that no log entry lists and that none can list any
+    more: below the position of their partition, or of an older generation. It is safe at any time, while runs are at
+    work too; age plays no part. Never touched: what a log entry lists, rewound objects included; what `adopt` took
+    over; keys of another connector's topics; every key that this connector's configurations do not make.
+
+    Refuses a log that is not whole. In a bucket with versions a deletion leaves a version behind, as deletions do.
+
+    Exits with 1 if something could not be deleted.
+    """
+    settings = load_configuration(config, worker).settings
+    log = make_log(settings)
+    deleted: Deleted | None = None
+    with progress_bar("log entries", _bar) as tell:
+        garbage = collect(settings, log, parallel=parallel, tell=tell)
+        if delete_ and garbage is not None:
+            deleted = delete(log, garbage, parallel=parallel, tell=tell)
+    if json_:
+        print_json(_values(garbage, deleted))
+    elif garbage is None:
+        click.echo("There is no log yet, so nothing that a run left behind.")
+    else:
+        _print(garbage, deleted)
+    raise click.exceptions.Exit(0 if deleted is None or deleted.complete else 1)
+
+
+def _bar(at: Progress) -> tuple[int | None, int, str]:
+    return max(at.total, at.done) or None, at.done, at.doing
+
+
+def _values(garbage: Garbage | None, deleted: Deleted | None) -> dict[str, object]:
+    found = None if garbage is None else garbage.seq
+    return {
+        "newest_entry": found,
+        "objects": [orphan_values(each) for each in garbage.objects] if garbage else [],
+        "uploads": [asdict(each) for each in garbage.uploads] if garbage else [],
+        "waiting": [orphan_values(each) for each in garbage.waiting] if garbage else [],
+        "notes": list(garbage.notes) if garbage else [],
+        "deleted": None if deleted is None else asdict(deleted),
+    }
+
+
+def _print(garbage: Garbage, deleted: Deleted | None) -> None:
+    lines = [f"{orphan.key} ({count(orphan.size, 'byte')}, {orphan.fate.value})" for orphan in garbage.objects]
+    lines += [f"{upload.key} (an open upload, {upload.id})" for upload in garbage.uploads]
+    for line in lines[:_SHOWN]:
+        click.echo(f"  {printable(line)}")
+    if len(lines) > _SHOWN:
+        click.echo(f"  … and {len(lines) - _SHOWN:,} more; --json lists all.")
+    for note in garbage.notes:
+        click.echo(f"Note: {printable(note)}")
+    if garbage.waiting:
+        many = count(len(garbage.waiting), "orphan")
+        click.echo(
+            f"{many} more may still be committed by a run, and {'is' if len(garbage.waiting) == 1 else 'are'} left."
+        )
+    size, uploads = megabytes(garbage.bytes), count(len(garbage.uploads), "open upload")
+    what = f"{count(len(garbage.objects), 'object')} ({size}) and {uploads}"
+    if deleted is None:
+        click.echo(f"{what} can be deleted: --delete does it." if lines else "Nothing is left behind.")
+        return
+    for failed in deleted.failed:
+        click.echo(f"NOT DELETED {printable(failed.key)}: {printable(failed.reason)}")
+    if deleted.left:
+        click.echo(
+            f"{count(deleted.left, 'key')} not tried any more: too many failed. Run gc again when that is solved."
+        )
+    click.echo(f"{count(deleted.objects, 'object')} and {count(deleted.uploads, 'open upload')} deleted.")

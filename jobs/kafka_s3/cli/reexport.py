@@ -1,0 +1,45 @@
+"""`kafka-s3 reexport`: a window of time exported again, in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kafka_s3.cli.common import Time, configured, iso, load_configuration, now_ms
+from kafka_s3.commit_log import Interval
+from kafka_s3.export.reexport.run import run
+from kafka_s3.export.reexport.window import of_window, window_id
+from kafka_s3.planning import RunRequest
+from kafka_s3.wiring import in_threads, make_exporter
+
+
+@click.command("reexport", short_help="Export a window of time again, under a prefix of its own.")
+@configured
+@click.option("--from", "start", type=Time(), required=True, metavar="TIME", help="Where the window begins; ISO 8601.")
+@click.option("--to", "end", type=Time(), required=True, metavar="TIME", help="Where it ends, itself not in it.")
+@click.option("--run-id", help="What the window's log calls this run. Default: one made of the time.")
+def command(config: Path, worker: Path | None, start: int, end: int, run_id: str | None) -> None:
+    """Export again what the export of CONFIG has committed of a window of time, by Kafka's timestamps.
+
+    The records are read from Kafka where it still has them, else whole objects are copied. Objects and log are the
+    window's own; what the live export wrote stays as it is. A window that is committed is left as it is.
+
+    \b
+    Exit status:
+      0   done, or it was done before
+      65  a bad record, or records that only objects hold which cannot be filtered: nothing is committed
+      75  the live export has not come so far, another run was first, or Kafka or S3 did not answer: try again
+      78  the configuration is wrong
+    """
+    if start >= end:
+        raise click.UsageError("--to is not after --from.")
+    settings = load_configuration(config, worker).settings
+    window, at = Interval(start, end), now_ms()
+    request = RunRequest(run_id or f"cli__{iso(at)}", 1, window, at)
+    report = run(make_exporter(settings), request, in_threads(of_window(settings, window)), click.echo)
+    for problem in report.problems():
+        click.echo(problem, err=True)
+    if not report.problems():
+        click.echo(f"s3://{settings.s3.bucket}/{settings.reexport_dir}/{window_id(window)}/")
+    raise click.exceptions.Exit(report.exit_status)

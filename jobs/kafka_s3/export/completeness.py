@@ -1,0 +1,340 @@
+"""Markers: a file beside the objects of a time partition that says nothing which came in time is missing.
+
+    <topics.dir>/<topic>/<encoded partition>/_COMPLETE.json      put-if-absent, never deleted
+    <log dir>/<connector>/complete/<n>.json                      up to where markers were written, for each topic
+
+When a partition of time `[start, end)` of a topic is complete, with `due = end + lateness`:
+
+    the connector has exported the topic up to `due`: a run for an interval that ends at or after it ended well, or
+    the newest entry commits a plan of such a run up to every end that the plan names for the topic; and
+    under the extractor Record, every Kafka partition's position is at or above Kafka's first offset dated `due` or
+    later, or above all there is where no record is. What an open transaction holds lies above every position.
+
+So a record that came in time, that is before the first one dated `due` or later in its Kafka partition, is in an object
+that a log entry lists. One that comes later is exported all the same, into its path. Under the extractor Wallclock a
+path is of runs, not of records: the first rule is enough.
+
+The bucket is the only state: the newest of the `<n>` (the first key of one LIST) says where to go on, after any pause.
+It is written after the markers, so after a crash some are put again, which changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby, islice
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from kafka_s3 import __version__
+from kafka_s3.commit_log import Interval, Kind, TopicState
+from kafka_s3.errors import LogDamaged
+from kafka_s3.export import first_use
+from kafka_s3.export.ahead import AHEAD, PARALLEL, in_order, workers
+from kafka_s3.export.log import Committed, Log
+from kafka_s3.export.planner import World, observe
+from kafka_s3.export.run import Exporter
+from kafka_s3.joda.buckets import Bucketer
+from kafka_s3.joda.periods import Period, period_at
+from kafka_s3.joda.zones import zone
+from kafka_s3.naming import marker_key, parse_seq
+from kafka_s3.planning import PinnedEnds
+from kafka_s3.ports import ObjectStore, Put, TimedOffset
+from kafka_s3.ranges import TopicPartition
+from kafka_s3.settings.model import RecordTime, Settings, TimePartitioner
+
+#: Markers of one run, over all topics (or two a topic): a long pause is made up for run by run. Each is a PUT of about
+#: 100 bytes for each Kafka partition of its topic, and each due time is one question to Kafka.
+MARKERS_MAX: Final = 1000
+FORMAT_VERSION: Final = 1
+
+
+class Proof(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a Kafka partition misses nothing: `position` is at or above `first_offset`, else `log_end`.
+
+    `first_offset`: Kafka's first one dated `due_ms` or later, with its timestamp; without one, `log_end` is where the
+    partition ended. Neither is asked for under the extractor Wallclock.
+    """
+
+    position: int
+    first_offset: int | None = None
+    first_timestamp_ms: int | None = None
+    log_end: int | None = None
+
+
+class Marker(msgspec.Struct, frozen=True, kw_only=True):
+    """What a marker says. `key` and `sha256` are those of the log entry whose positions prove it."""
+
+    format_version: int = FORMAT_VERSION
+    connector: str
+    topic: str
+    path: str
+    start_ms: int
+    end_ms: int
+    lateness_ms: int
+    due_ms: int
+    extractor: str
+    rule: str
+    seq: int
+    key: str
+    sha256: str
+    partitions: dict[str, Proof]
+    exporter: str = __version__
+
+
+class Reached(msgspec.Struct, frozen=True, kw_only=True):
+    """Up to where a topic has its markers: the next one is for the path of this time."""
+
+    format_version: int = FORMAT_VERSION
+    through: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A run, and whether it did all there was to do: nothing failed, nothing was left out."""
+
+    interval: Interval | None
+    now_ms: int  # when it was planned, or later
+    well: bool
+
+
+@dataclass(slots=True)
+class _Due:
+    """Paths that may be complete, topic by topic and in order of time."""
+
+    at_ms: int
+    topic: str
+    period: Period
+
+
+@dataclass(slots=True)
+class _Periods:
+    """The periods of a time partitioner; those seen are kept, since topics share them."""
+
+    bucketer: Bucketer
+    _known: dict[int, Period | None] = field(default_factory=dict)
+
+    def at(self, at_ms: int) -> Period | None:
+        if at_ms not in self._known:
+            self._known[at_ms] = period_at(self.bucketer, at_ms)
+        return self._known[at_ms]
+
+    def due(self, from_ms: int, until_ms: int, lateness_ms: int) -> Iterator[Period]:
+        """Periods from the one of `from_ms` on that are over, lateness included, by `until_ms`."""
+        period = self.at(from_ms)
+        while period is not None and period.end_ms + lateness_ms <= until_ms:
+            yield period
+            period = self.at(period.end_ms)
+
+
+def mark_complete(
+    exporter: Exporter,
+    ran: Ran,
+    tell: Callable[[str], None] = lambda _: None,
+    *,
+    markers_max: int = MARKERS_MAX,
+) -> list[str]:
+    """After a run, write the markers of what is complete by now, at most so many or two a topic; their keys.
+
+    Without an interval nothing is known to be over, and nothing is written.
+    """
+    settings, log = exporter.settings, exporter.log
+    head = log.newest() if settings.completeness is not None and ran.interval is not None else None
+    if settings.completeness is None or ran.interval is None or head is None:
+        return []
+    by_time = settings.partitioner
+    assert isinstance(by_time, TimePartitioner), "markers are refused for every other partitioner"
+    periods = _Periods(Bucketer(by_time.duration_ms, by_time.path_format, zone(by_time.timezone), by_time.locale))
+    world = observe(settings, exporter.broker, head)
+    number, reached = _reached(log)
+    until = _exported(settings, log, head, ran)
+    first = _first(settings, periods, ran.interval, ran.now_ms)
+    new = {topic: first for topic in head.entry.topics if settings.exports(topic) and first is not None}
+    through = {**new, **reached.through}
+    lateness_ms = settings.completeness.lateness_ms
+    share = max(2, markers_max // max(1, len(until)))  # two a topic at least, or a pause were never made up for
+    due: list[_Due] = []
+    for topic in sorted(until):
+        if topic in through and not any(left.tp.topic == topic for left in world.left_out):
+            over = islice(periods.due(through[topic], until[topic], lateness_ms), share)
+            due += [_Due(period.end_ms + lateness_ms, topic, period) for period in over]
+    made = _prove(exporter, world, head, sorted(due, key=lambda each: (each.at_ms, each.topic)))
+    _write(log, settings, head, made, tell)
+    for each in made:
+        through[each.topic] = each.end_ms
+    if through != reached.through:
+        log.store.put_if_absent(log.layout.complete_key(number), msgspec.json.encode(Reached(through=through)))
+    return [marker_key(settings.layout, each.topic, each.path) for each in made]
+
+
+def proves(position: int, first: TimedOffset | None, log_end: int) -> bool:
+    """Whether nothing in front of the first record of a time is still to be exported."""
+    return position >= (log_end if first is None else first.offset)
+
+
+def _exported(settings: Settings, log: Log, head: Committed, ran: Ran) -> dict[str, int]:
+    """Up to what time each topic is exported, as far as records were there when the run was planned."""
+    entry = head.entry
+    topics = {topic: state for topic, state in entry.topics.items() if settings.exports(topic)}
+    failed = {each.topic for each in entry.failed}
+    if ran.well and ran.interval is not None and entry.unfinished is None and log.open_plan(head) is None:
+        until_ms = min(ran.interval.end_ms, ran.now_ms)  # an interval that somebody chose may not be over
+        return dict.fromkeys((topic for topic in topics if topic not in failed), until_ms)
+    planned = log.plan(entry.seq) if entry.kind is Kind.COMMIT else None
+    if planned is None or planned.plan.run.interval is None:
+        return {}
+    ends = PinnedEnds.of(planned.plan).ends
+    until_ms = min(planned.plan.run.interval.end_ms, ran.now_ms)
+    return dict.fromkeys((topic for topic, state in topics.items() if _is_at_ends(topic, state, ends)), until_ms)
+
+
+def _is_at_ends(topic: str, state: TopicState, ends: Mapping[TopicPartition, int]) -> bool:
+    """Whether every partition has come to the end that its run was for; one without an end was left out."""
+    pairs = [(at, ends.get(TopicPartition(topic, p))) for p, at in state.positions.items()]
+    return all(end is not None and at >= end for at, end in pairs)
+
+
+def _first(settings: Settings, periods: _Periods, interval: Interval, now_ms: int) -> int | None:
+    """Where the markers of a topic begin: with what became due in this run's interval.
+
+    Where a topic is exported from its end on (auto.offset.reset=latest), with the first path that begins after now:
+    the one that is under way lacks its beginning.
+    """
+    assert settings.completeness is not None
+    if settings.kafka.start == "latest":
+        now = periods.at(now_ms)
+        return None if now is None else now.end_ms
+    first = periods.at(interval.start_ms - settings.completeness.lateness_ms)
+    return None if first is None else first.start_ms
+
+
+def _prove(exporter: Exporter, world: World, head: Committed, due: Sequence[_Due]) -> list[Marker]:
+    """The markers that can be proven; a topic's first that cannot ends its series."""
+    made: list[Marker] = []
+    stopped: set[str] = set()
+    for at_ms, group in groupby(due, key=lambda each: each.at_ms):
+        asked = [each for each in group if each.topic not in stopped]
+        if not asked:
+            continue
+        proofs = _proofs(exporter, world, [each.topic for each in asked], at_ms)
+        for each in asked:
+            if each.topic in proofs:
+                made.append(_marker(exporter, head, each, proofs[each.topic]))
+            else:
+                stopped.add(each.topic)
+    return made
+
+
+def _proofs(exporter: Exporter, world: World, topics: Sequence[str], at_ms: int) -> dict[str, dict[str, Proof]]:
+    """Of the topics that miss nothing before a time: why, for each of their Kafka partitions."""
+    partitions = {topic: [TopicPartition(topic, p) for p in sorted(world.topics[topic].positions)] for topic in topics}
+    if not _is_by_record(exporter.settings):
+        return {
+            topic: {str(tp.partition): Proof(position=world.position(tp)) for tp in tps}
+            for topic, tps in partitions.items()
+        }
+    # Where each log ended was asked before: a record that came since is not above the end, unseen.
+    timed = exporter.broker.offsets_for_time([tp for tps in partitions.values() for tp in tps], at_ms)
+    proofs: dict[str, dict[str, Proof]] = {}
+    for topic, tps in partitions.items():
+        known = {tp: (world.position(tp), timed[tp], world.offsets[tp].high_watermark) for tp in tps}
+        if all(proves(*each) for each in known.values()):
+            proofs[topic] = {str(tp.partition): _proof(*each) for tp, each in known.items()}
+    return proofs
+
+
+def _proof(position: int, first: TimedOffset | None, log_end: int) -> Proof:
+    if first is None:
+        return Proof(position=position, log_end=log_end)
+    return Proof(position=position, first_offset=first.offset, first_timestamp_ms=first.timestamp_ms)
+
+
+def _marker(exporter: Exporter, head: Committed, due: _Due, proofs: dict[str, Proof]) -> Marker:
+    settings = exporter.settings
+    assert settings.completeness is not None
+    lateness_ms = settings.completeness.lateness_ms
+    record = _is_by_record(settings)
+    rule = (
+        f"every record that stands before the first one dated {due.at_ms} or later in its Kafka partition is exported"
+        if record
+        else f"every run for an interval that begins before {due.period.end_ms} has ended"
+    )
+    return Marker(
+        connector=settings.name,
+        topic=due.topic,
+        path=due.period.path,
+        start_ms=due.period.start_ms,
+        end_ms=due.period.end_ms,
+        lateness_ms=lateness_ms,
+        due_ms=due.at_ms,
+        extractor="Record" if record else "Wallclock",
+        rule=rule,
+        seq=head.entry.seq,
+        key=exporter.log.layout.log_key(head.entry.seq),
+        sha256=head.sha256,
+        partitions=proofs,
+    )
+
+
+def _is_by_record(settings: Settings) -> bool:
+    return isinstance(settings.partitioner, TimePartitioner) and isinstance(settings.partitioner.extractor, RecordTime)
+
+
+def _write(log: Log, settings: Settings, head: Committed, made: Sequence[Marker], tell: Callable[[str], None]) -> None:
+    """Put the markers, several at once. A topic that holds nothing yet is claimed first: its keys have one owner."""
+    for topic in sorted({each.topic for each in made}):
+        if not head.entry.topics[topic].owned:
+            first_use.claim(log, settings, topic)
+    with workers(PARALLEL) as pool:
+        put = partial(_put, log.store, settings)
+        for line in in_order(pool, put, made, PARALLEL * AHEAD):
+            tell(line)
+
+
+def _put(store: ObjectStore, settings: Settings, marker: Marker) -> str:
+    key = marker_key(settings.layout, marker.topic, marker.path)
+    if store.put_if_absent(key, msgspec.json.encode(marker)) is Put.CREATED:
+        return f"complete: {key}"
+    try:
+        there = _read(Marker, key, store.get(key))
+    except LogDamaged:
+        return f"{key} is there and no marker of this exporter: it was left as it is"
+    if (there.start_ms, there.end_ms) == (marker.start_ms, marker.end_ms):
+        return f"complete already: {key}"
+    return f"{key} is the marker of another time ({there.start_ms} to {there.end_ms} ms), and was left as it is"
+
+
+def _reached(log: Log) -> tuple[int, Reached]:
+    """How far the markers are, and the number under which to write that next."""
+    for info in log.store.list(log.layout.complete_prefix, limit=1):
+        number = parse_seq(info.key)
+        if number is None:
+            raise LogDamaged(f"{info.key} is no key of the completeness.", next="Remove what does not belong there.")
+        return number + 1, _read(Reached, info.key, log.store.get(info.key))
+    return 0, Reached(through={})
+
+
+Document = TypeVar("Document", Marker, Reached)
+
+# Made on import, as commit_log's: markers are read by several threads.
+_DOCUMENTS: Final[dict[type, msgspec.json.Decoder[Any]]] = {
+    kind: msgspec.json.Decoder(kind) for kind in (Marker, Reached)
+}
+
+
+def _read(kind: type[Document], key: str, data: bytes | None) -> Document:
+    try:
+        document: Document = _DOCUMENTS[kind].decode(data or b"")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise LogDamaged(
+            f"{key} does not say how far the completeness is: {error}.",
+            next="Something else wrote it: restore it from the bucket's versions, or delete it.",
+        ) from None
+    if document.format_version > FORMAT_VERSION:
+        raise LogDamaged(
+            f"{key} has format version {document.format_version}, this exporter knows up to {FORMAT_VERSION}.",
+            next="A newer exporter wrote it: upgrade this one.",
+        )
+    return document

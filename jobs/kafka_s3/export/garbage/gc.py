@@ -1,0 +1,312 @@
+"""Garbage collection: deletes what dead runs left behind, and nothing that a reader or a run may need.
+
+    collect   the whole log, then the keys -> objects that no entry lists and uploads that nobody will complete
+    delete    the newest entries once more, then those objects and uploads
+    sweep     the same for the keys of one plan, right after its own commit
+
+Why none of this can race with a run, a rewind or another collection is said in `orphans`. `collect` goes by the log
+as it was when it began, so what is committed meanwhile is at or above its positions and is left alone; `delete` reads
+what was committed since all the same, and stops if it lists a key that it must not.
+
+Memory of `collect`: about 200 bytes for each object that the log lists, and about 400 for each orphan. Of `sweep`: the
+keys of the entries since the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from kafka_s3.commit_log import Entry, Kind, Plan
+from kafka_s3.errors import ExporterError, LogDamaged, StoreRefused
+from kafka_s3.export.ahead import AHEAD, PARALLEL, in_order, workers
+from kafka_s3.export.garbage.orphans import Orphan, Territory, find, keys_of, survey
+from kafka_s3.export.garbage.places import Configurations, Place, place_of
+from kafka_s3.export.log import Log
+from kafka_s3.export.verify.findings import Findings
+from kafka_s3.export.verify.log import walk
+from kafka_s3.naming import DataName, Naming
+from kafka_s3.ports import ObjectStore, OpenUpload
+from kafka_s3.ranges import TopicPartition
+from kafka_s3.settings.model import DefaultPartitioner, SchemaAffix, Settings
+
+if TYPE_CHECKING:
+    from kafka_s3.export.run import Exporter  # which sweeps
+
+#: Deletions that fail before the rest is left for another time: by then it is the store, or a permission.
+FAILURES_MAX: Final = 10
+#: Keys under one prefix that a sweep looks at: 20 requests.
+SWEEP_KEYS_MAX: Final = 20_000
+_KNOWN: Final = frozenset({Kind.COMMIT, Kind.VOID, Kind.CHECKPOINT, Kind.ADOPT, Kind.REWIND})
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far it is: so many log entries read, keys looked at, or objects deleted."""
+
+    doing: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Garbage:
+    """What was found, as of the newest entry `seq`. `waiting`: orphans that may not be deleted (yet)."""
+
+    seq: int
+    entries: int
+    objects: tuple[Orphan, ...]
+    uploads: tuple[OpenUpload, ...]
+    waiting: tuple[Orphan, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(orphan.size for orphan in self.objects)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A key that could not be deleted, and why."""
+
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What became of the garbage. `left`: what was not tried any more after too many failures."""
+
+    objects: int
+    uploads: int
+    failed: tuple[Failed, ...]
+    left: int = 0
+
+    @property
+    def complete(self) -> bool:
+        return not self.failed and not self.left
+
+
+def collect(
+    settings: Settings, log: Log, *, parallel: int = PARALLEL, tell: Callable[[Progress], None] = lambda _: None
+) -> Garbage | None:
+    """Find what may be deleted; `None` without a log. Reads only.
+
+    Raises `LogDamaged` unless the whole log can be read and believed: an entry that is unknown may list anything.
+    """
+    configurations = Configurations(settings)
+    findings = Findings()
+    listed: set[str] = set()
+    head: Entry | None = None
+    adopted: list[Entry] = []
+    entries = 0
+    with workers(parallel) as pool:
+        for checked in walk(log, 0, findings, pool, parallel * AHEAD):
+            entry = checked.entry
+            head, entries = head or entry, entries + 1
+            if entry.kind not in _KNOWN:
+                raise LogDamaged(
+                    f"Entry {entry.seq} is of kind {entry.kind}, of which this exporter does not know what it lists.",
+                    next="Nothing was deleted. A newer exporter wrote it: upgrade this one.",
+                )
+            if entry.kind is Kind.ADOPT:
+                adopted.append(entry)
+            if checked.plan is not None:
+                configurations.of(checked.plan)
+            listed.update(keys_of(entry))
+            tell(Progress("log entries", entries, head.seq + 1))
+    if findings.count:
+        raise LogDamaged(
+            f"The log of connector {log.layout.connector} is not as it should be: {findings.kept[0]}",
+            next="Nothing was deleted: what cannot be read may list any object. `kafka-s3 verify` says what else is.",
+        )
+    if head is None:
+        return None
+    territory = survey(log, head, configurations.places())
+    notes = [*territory.notes]
+    if configurations.unknown():
+        notes.append(f"{configurations.unknown()} configurations of older plans are not known to this engine: what lies"
+                     " under their keys alone was not looked at")  # fmt: skip
+
+    def looked_at(keys: int) -> None:
+        tell(Progress("keys", keys, len(listed)))
+
+    found = list(find(log, territory, listed, head, adopted, looked_at))
+    uploads, note = _uploads(log.store, territory, head, adopted)
+    return Garbage(
+        head.seq,
+        entries,
+        tuple(orphan for orphan in found if orphan.deletable),
+        uploads,
+        tuple(orphan for orphan in found if not orphan.deletable),
+        (*notes, *([note] if note else [])),
+    )
+
+
+def _uploads(
+    store: ObjectStore, territory: Territory, head: Entry, adopted: Sequence[Entry]
+) -> tuple[tuple[OpenUpload, ...], str]:
+    """Uploads whose key nobody can commit any more: one of a listed key is a second writer's, which has lost."""
+    found = []
+    try:
+        for prefix in territory.prefixes:
+            for upload in store.uploads(prefix):
+                what = territory.fate(upload.key, head, adopted)
+                if what is not None and what.deletable:
+                    found.append(upload)
+    except StoreRefused as error:
+        return (), f"open uploads were not looked for: {error.what}"
+    return tuple(found), ""
+
+
+def delete(
+    log: Log, garbage: Garbage, *, parallel: int = PARALLEL, tell: Callable[[Progress], None] = lambda _: None
+) -> Deleted:
+    """Delete the objects and abort the uploads that `collect` found. What fails is told, not raised.
+
+    Raises `LogDamaged`, and deletes nothing, if an entry written since lists one of them after all.
+    """
+    _check_unlisted(log, garbage)
+    store = log.store
+    jobs = [
+        *((orphan.key, True, partial(store.delete, orphan.key)) for orphan in garbage.objects),
+        *((upload.key, False, partial(store.abort_upload, upload)) for upload in garbage.uploads),
+    ]
+    failed: list[Failed] = []
+    counts = {True: 0, False: 0}
+    with workers(parallel) as pool:
+
+        def attempt(job: tuple[str, bool, Callable[[], None]]) -> tuple[bool, Failed | None]:
+            key, is_object, act = job
+            try:
+                act()
+            except ExporterError as error:
+                return is_object, Failed(key, str(error))
+            return is_object, None
+
+        for tried, (is_object, failure) in enumerate(in_order(pool, attempt, jobs, parallel * AHEAD), 1):
+            if failure is None:
+                counts[is_object] += 1
+            else:
+                failed.append(failure)
+            tell(Progress("deleted", tried, len(jobs)))
+            if len(failed) >= FAILURES_MAX:
+                break
+    left = len(jobs) - counts[True] - counts[False] - len(failed)
+    return Deleted(counts[True], counts[False], tuple(failed), left)
+
+
+def _check_unlisted(log: Log, garbage: Garbage) -> None:
+    doomed = {orphan.key for orphan in garbage.objects}
+    for committed in log.entries(after_seq=garbage.seq):
+        for key in keys_of(committed.entry):
+            if key in doomed:
+                raise LogDamaged(
+                    f"Entry {committed.entry.seq} lists {key}, which lies behind the positions of entry {garbage.seq}.",
+                    next="Nothing was deleted. The exporter never writes this: keep the bucket as it is and report it.",
+                )
+
+
+def sweep(exporter: Exporter, plan: Plan) -> list[str]:
+    """After the commit of a plan that an earlier driver had left open: delete what that one left under the plan's keys.
+
+    What it did, and what went wrong, in words to tell: the export is complete without it, so nothing is raised.
+    """
+    try:
+        return _swept(exporter, plan)
+    except ExporterError as error:
+        return [f"what the earlier driver of plan {plan.seq} left was not deleted: {error}"]
+
+
+def _swept(exporter: Exporter, plan: Plan) -> list[str]:
+    """Only entries from the plan's on can list what its ranges' keys are: those before lie below its positions."""
+    log, settings, store = exporter.log, exporter.settings, exporter.store
+    entries = [committed.entry for committed in log.entries(after_seq=plan.seq - 1)]
+    if not entries or entries[-1].seq != plan.seq or entries[-1].kind is not Kind.COMMIT:
+        return []
+    head, listed = entries[0], {key for entry in entries for key in keys_of(entry)}
+    whole = _whole(plan)
+    territory = survey(log, head, [place_of(settings)], topics=sorted({tp.topic for tp in whole}))
+    where = sorted({each for place, topic in territory.places for each in _searches(place, topic, settings, whole)})
+
+    def doomed(key: str) -> bool:
+        what = territory.fate(key, head, ())
+        return what is not None and what.deletable and all(_is_of(plan, whole, name) for name in territory.names(key))
+
+    objects: list[str] = []
+    uploads: list[OpenUpload] = []
+    complete = True
+    with workers(PARALLEL) as pool:
+        for keys, is_whole in in_order(pool, partial(_keys, store), where, PARALLEL):
+            objects += [key for key in keys if key not in listed and doomed(key)]
+            complete = complete and is_whole
+    for prefix in territory.prefixes:
+        uploads += [upload for upload in store.uploads(prefix) if doomed(upload.key)]
+    for key in dict.fromkeys(objects):
+        store.delete(key)
+    for upload in uploads:
+        store.abort_upload(upload)
+    said = [] if complete else [f"plan {plan.seq}: not all keys were looked at: `kafka-s3 gc` finds what is left"]
+    if objects or uploads:
+        what = f"{len(objects)} objects and {len(uploads)} open uploads"
+        said.insert(0, f"plan {plan.seq}: {what} that an earlier driver left were deleted")
+    return said
+
+
+def _whole(plan: Plan) -> dict[TopicPartition, tuple[int, int]]:
+    """The offsets of a plan, each partition's in one: its ranges follow one another."""
+    whole: dict[TopicPartition, tuple[int, int]] = {}
+    for each in plan.ranges:
+        start, end = whole.get(each.tp, (each.start, each.end))
+        whole[each.tp] = (min(start, each.start), max(end, each.end))
+    return whole
+
+
+def _is_of(plan: Plan, whole: Mapping[TopicPartition, tuple[int, int]], name: DataName) -> bool:
+    """Whether a name is one that a plan's ranges make."""
+    span = whole.get(TopicPartition(name.topic, name.partition))
+    if span is None or name.generation != plan.topics[name.topic].generation:
+        return False
+    return span[0] <= name.start_offset < span[1]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Search:
+    """Keys to look at: those of a prefix, after one key and before another."""
+
+    prefix: str
+    start_after: str = ""
+    before: str = ""
+
+
+def _searches(
+    place: Place, topic: str, settings: Settings, whole: Mapping[TopicPartition, tuple[int, int]]
+) -> Iterator[_Search]:
+    """Where the keys of a plan lie: under the default partitioner exactly there, else anywhere in the topic."""
+    layout, f, width = place.layout, place.layout.file_delim, place.layout.offset_pad_width
+    by_partition = isinstance(settings.partitioner, DefaultPartitioner) and settings.schema_affix is SchemaAffix.NONE
+    for tp, (start, end) in whole.items():
+        if tp.topic != topic:
+            continue
+        # Padded offsets sort as numbers do, and "~" comes after every suffix.
+        if place.owned and by_partition and layout.naming is Naming.CONNECT and len(str(end)) <= width:
+            path = f"partition={tp.partition}{layout.directory_delim}"
+            prefix = f"{layout.topic_prefix(topic)}{path}{topic}{f}{tp.partition}{f}"
+            after = f"{prefix}{start - 1:0{width}d}~" if start else ""
+            yield _Search(prefix, after, f"{prefix}{end:0{width}d}")
+        else:
+            yield _Search(layout.topic_prefix(topic))
+
+
+def _keys(store: ObjectStore, search: _Search) -> tuple[list[str], bool]:
+    """The keys of a search, and whether these are all of them."""
+    keys: list[str] = []
+    for info in store.list(search.prefix, start_after=search.start_after):
+        if search.before and info.key >= search.before:
+            break
+        if len(keys) == SWEEP_KEYS_MAX:
+            return keys, False
+        keys.append(info.key)
+    return keys, True

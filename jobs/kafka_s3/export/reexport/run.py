@@ -1,0 +1,283 @@
+"""One window of time: its plan, its objects, one commit. A window that is committed is left as it is.
+
+    head = newest entry of the window's own log
+    unless head is a commit: finish the plan that is open or make one, then commit all of it, or void it
+
+The live log is read and never written. Whatever happens at the same time (other windows, a second run of this one, the
+live export), put-if-absent alone decides: one commit, of one plan, as for the live log (DESIGN §4.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kafka_s3.commit_log import Entry, Interval, Kind, Plan, PlannedRange, RangeEntry
+from kafka_s3.crash_points import CrashPoint, passing
+from kafka_s3.errors import EXIT_DATA, ExporterError, LogDamaged, TemporaryError
+from kafka_s3.export import first_use
+from kafka_s3.export.entries import fenced_by, new_entry, put
+from kafka_s3.export.garbage.orphans import keys_of
+from kafka_s3.export.garbage.places import Configurations, place_of
+from kafka_s3.export.log import Committed, Log, Lost, Planned
+from kafka_s3.export.planner import changed_while_read, observe
+from kafka_s3.export.reexport.copies import Copy, dated
+from kafka_s3.export.reexport.plan import Live, check_apart, check_reached, live_ranges, make_plan
+from kafka_s3.export.reexport.select import LiveRange
+from kafka_s3.export.reexport.window import check_window, claimed_layout, of_window
+from kafka_s3.export.run import Execute, Exporter, RunReport, Tell, executed, was_begun, why_not_finished
+from kafka_s3.export.task import Failure, RangeResult, RangeTask
+from kafka_s3.planning import RunRequest
+from kafka_s3.ports import PartitionOffsets
+from kafka_s3.ranges import TopicPartition
+from kafka_s3.settings.model import Settings
+
+PLANS_MAX: Final = 3  # of one run: an inherited one, one that Kafka overtakes, and one more
+_NOWHERE: Final = PartitionOffsets(0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """One window of a connector: the settings and the log of its own, beside the live export's."""
+
+    live: Exporter
+    window: Interval
+    settings: Settings
+    log: Log
+
+    @classmethod
+    def of(cls, exporter: Exporter, request: RunRequest) -> _Site:
+        window = check_window(request.interval)
+        settings = of_window(exporter.settings, window)
+        return cls(exporter, window, settings, Exporter(settings, exporter.store, exporter.broker).log)
+
+
+def prepare(exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None) -> Planned | None:
+    """Make sure that the window is committed, or that a plan is in the bucket; `None` if nothing is left to export.
+
+    A window without records is committed here: it needs no Spark. Raises `Fenced` if another run was faster.
+    """
+    site = _Site.of(exporter, request)
+    head = site.log.newest()
+    passing(CrashPoint.FOUND_HEAD)
+    if _is_done(head):
+        return None
+    planned = _open_plan(site, head) or _write_plan(site, head, request, frozenset())
+    if planned.plan.ranges:
+        return planned
+    _close(site, planned, head, request, lambda _: [], tell)
+    return None
+
+
+def run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell) -> RunReport:
+    """Export the window of a request again, unless that was done. `execute` is one under the window's settings.
+
+    Raises what stops the run; what the data or Kafka would not let pass is in the report, and nothing is committed.
+    """
+    site = _Site.of(exporter, request)
+    report = RunReport()
+    gone: frozenset[LiveRange] = frozenset()
+    for _ in range(PLANS_MAX):
+        head = site.log.newest()
+        passing(CrashPoint.FOUND_HEAD)
+        if head is not None and _is_done(head):
+            tell(f"window {head.entry.connector} is committed: entry {head.entry.seq}")
+            break
+        planned = _open_plan(site, head) or _write_plan(site, head, request, gone)
+        closed = _close(site, planned, head, request, execute, tell)
+        report.committed.append(closed.entry)
+        report.failures = closed.failures
+        gone |= closed.gone
+        # What Kafka has lost meanwhile is taken from the bucket by another plan, if it can be.
+        if closed.failures and not any(failure.kafka_changed for _, failure in closed.failures):
+            break
+    return report
+
+
+def _is_done(head: Committed | None) -> bool:
+    return head is not None and head.entry.kind is Kind.COMMIT
+
+
+def _open_plan(site: _Site, head: Committed | None) -> Planned | None:
+    planned = site.log.plan(0 if head is None else head.entry.seq + 1)
+    expected = "" if head is None else head.sha256
+    if planned is not None and planned.plan.previous_sha256 != expected:
+        raise LogDamaged(
+            f"The plan {site.log.layout.plan_key(planned.plan.seq)} follows another entry than the newest one.",
+            next="The window's log was edited or restored: compare it with the bucket's versions.",
+        )
+    return planned
+
+
+def _write_plan(site: _Site, head: Committed | None, request: RunRequest, gone: frozenset[LiveRange]) -> Planned:
+    exporter = site.live
+    newest = exporter.log.newest()
+    if newest is None:
+        raise TemporaryError(
+            f"Connector {exporter.settings.name} has exported nothing yet, so there is no window of it.",
+            next="The live export comes first: try again after its first run.",
+        )
+    world = observe(exporter.settings, exporter.broker, newest)
+    passing(CrashPoint.LOOKED_AT_KAFKA)
+    live = Live(exporter.settings, exporter.log, newest, world)
+    check_apart(exporter.settings, newest.entry.topics, site.settings.layout)
+    check_reached(live, exporter.broker, site.window, request.now_ms)
+    plan = make_plan(live, exporter.store, exporter.broker, request, head, gone)
+    passing(CrashPoint.MADE_PLAN)
+    claimed = replace(exporter.settings, layout=claimed_layout(exporter.settings))
+    for topic in sorted({planned.topic for planned in plan.ranges}):
+        first_use.claim(exporter.log, claimed, topic, way_out="export.reexport.topics.dir")
+    passing(CrashPoint.CLAIMED_TOPICS)
+    planned = site.log.put_plan(plan)
+    passing(CrashPoint.WROTE_PLAN)
+    return planned
+
+
+@dataclass(frozen=True, slots=True)
+class _Closed:
+    """How a plan ended. `gone`: ranges that Kafka has no longer, as reading them showed."""
+
+    entry: Committed
+    failures: list[tuple[TopicPartition, Failure]]
+    gone: frozenset[LiveRange] = frozenset()
+
+
+def _close(
+    site: _Site, planned: Planned, head: Committed | None, request: RunRequest, execute: Execute, tell: Tell
+) -> _Closed:
+    """Commit all of a plan, or void it: a window is never there in part."""
+    plan, settings = planned.plan, site.settings
+    why_not = why_not_finished(plan, settings)
+    if why_not is not None:
+        tell(f"plan {plan.seq} is voided: {why_not}")
+        return _Closed(put(site.log, _entry(site, planned, head, request, Kind.VOID, reason=why_not)), [])
+    tell(f"plan {plan.seq}: {len(plan.ranges)} ranges of window {plan.connector}")
+    for note in plan.notes:
+        tell(f"plan {plan.seq}: {note}")
+    live = live_ranges(site.live.log, plan)
+    results = _results(site, plan, live, execute, tell)
+    failures = [(each.tp, failure) for each in plan.ranges if (failure := results[each].failure) is not None]
+    if failures:
+        reason = "; ".join(dict.fromkeys(failure.reason for _, failure in failures))
+        tell(f"plan {plan.seq} is voided: nothing of the window is committed")
+        voided = put(site.log, _entry(site, planned, head, request, Kind.VOID, reason=reason[:2000]))
+        return _Closed(voided, failures, _compacted(plan, results, live))
+    done = tuple(made for each in plan.ranges if (made := results[each].entry) is not None)
+    entry = _entry(site, planned, head, request, Kind.COMMIT, ranges=done)
+    passing(CrashPoint.COMMITTING)
+    committed = site.log.put_entry(entry)
+    if isinstance(committed, Lost):
+        theirs = committed.winner.entry
+        if theirs.kind is not Kind.COMMIT or theirs.plan_sha256 != planned.sha256:
+            raise fenced_by(theirs)
+        committed = committed.winner
+    passing(CrashPoint.COMMITTED)
+    tell(f"commit {plan.seq}: {sum(each.records for each in done)} records of window {plan.connector}")
+    if head is not None or (not planned.is_new and was_begun(plan, request)):
+        _sweep(site, plan, committed.entry, tell)
+        passing(CrashPoint.SWEPT)
+    return _Closed(committed, [])
+
+
+def _sweep(site: _Site, plan: Plan, commit: Entry, tell: Tell) -> None:
+    """Delete what earlier runs of the window left. A window has one commit, so nobody can list it any more."""
+    store, listed = site.live.store, set(keys_of(commit))
+    try:
+        place = place_of(site.settings)
+        for topic in sorted({each.topic for each in plan.ranges}):
+            prefix = site.settings.layout.topic_prefix(topic)
+            for upload in list(store.uploads(prefix)):
+                store.abort_upload(upload)
+            for info in list(store.list(prefix)):
+                if info.key not in listed and place.parse(topic, info.key) is not None:
+                    store.delete(info.key)
+    except ExporterError as error:  # it costs storage, and nothing else
+        tell(f"left behind by an earlier run, and not deleted: {error}")
+
+
+def _entry(
+    site: _Site, planned: Planned, head: Committed | None, request: RunRequest, kind: Kind, **what: object
+) -> Entry:
+    plan = planned.plan
+    more = {"plan_sha256": planned.sha256, "topics": plan.topics, "interval": plan.interval, **what}
+    return new_entry(site.settings, request, plan.cluster_id, head, kind=kind, **more)
+
+
+def _results(
+    site: _Site, plan: Plan, live: Mapping[PlannedRange, RangeEntry], execute: Execute, tell: Tell
+) -> dict[PlannedRange, RangeResult]:
+    """What became of every range; a success only if Kafka's log stayed what it was, and lacks nothing."""
+    tasks = _tasks(site, plan, live)
+    results = {result.planned: result for result in executed(execute, tasks)} if tasks else {}
+    passing(CrashPoint.READ_ALL)
+    for result in results.values():
+        for refused in result.refused:
+            tell(f"bad record: {refused}")
+    read = [each for each in plan.ranges if not each.is_copied and each in results and results[each].failure is None]
+    changed = changed_while_read(site.live.broker, plan, read) if read else {}
+    passing(CrashPoint.CHECKED_KAFKA)
+    for each in plan.ranges:
+        if each.is_copied and each in results:
+            continue
+        if each not in results:
+            reason = f"{each.offsets} can no longer be read from Kafka."
+            results[each] = RangeResult(each, None, Failure(reason, EXIT_DATA, kafka_changed=True))
+        elif each.tp in changed:
+            results[each] = RangeResult(each, None, changed[each.tp])
+        elif (missing := _missing(results[each], live[each])) > 0:
+            reason = f"{each.offsets}: {missing} records that were exported are gone from Kafka (a compacted topic?)."
+            results[each] = replace(results[each], failure=Failure(reason, EXIT_DATA, kafka_changed=True))
+    return results
+
+
+def _missing(result: RangeResult, exported: RangeEntry) -> int:
+    """How many more offsets are without a record now than when they were exported."""
+    entry = result.entry
+    return 0 if result.failure is not None or entry is None else entry.skipped_offsets - exported.skipped_offsets
+
+
+def _compacted(
+    plan: Plan, results: Mapping[PlannedRange, RangeResult], live: Mapping[PlannedRange, RangeEntry]
+) -> frozenset[LiveRange]:
+    return frozenset(
+        (each.live, each.tp, live[each].start)
+        for each in plan.ranges
+        if each.live is not None and not each.is_copied and results[each].entry is not None
+        if (failure := results[each].failure) is not None and failure.kafka_changed
+    )
+
+
+def _tasks(site: _Site, plan: Plan, live: Mapping[PlannedRange, RangeEntry]) -> Sequence[RangeTask]:
+    exporter = site.live
+    layouts = Configurations(exporter.settings)
+    wanted = sorted({each.tp for each in plan.ranges if not each.is_copied})
+    seen: Mapping[TopicPartition, PartitionOffsets] = {}
+    if wanted:
+        newest = exporter.log.newest()
+        seen = observe(exporter.settings, exporter.broker, newest).offsets
+        passing(CrashPoint.LOOKED_AT_KAFKA)
+    tasks = []
+    for each in plan.ranges:
+        generation = each.generation or 0
+        if each.is_copied:
+            assert each.live is not None, "live_ranges found it"
+            done = dated(exporter.store, live[each])
+            what = Copy(done, _settings_then(exporter, layouts, each.live).layout, site.window)
+            tasks.append(RangeTask(each, site.window.start_ms, generation, _NOWHERE, copy=what))
+        elif each.tp in seen:
+            tasks.append(RangeTask(each, site.window.start_ms, generation, seen[each.tp], window=site.window))
+    return tasks
+
+
+def _settings_then(exporter: Exporter, configurations: Configurations, seq: int) -> Settings:
+    """The settings that the objects of a live entry were written under."""
+    planned = exporter.log.plan(seq)
+    then = None if planned is None else configurations.of(planned.plan)
+    if then is None:
+        raise LogDamaged(
+            f"The plan of log entry {seq} is missing, or its configuration cannot be read: what the keys of its objects"
+            " mean is not known.",
+            next="Restore it from the bucket's versions.",
+        )
+    return then

@@ -1,0 +1,32 @@
+"""Do the topics that were written belong to this connector?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafka_s3.commit_log import Owner, decode
+from kafka_s3.errors import LogDamaged
+from kafka_s3.export.log import Log
+from kafka_s3.export.verify.findings import RESTORE, Findings
+
+_MISSING = "Restore it from the bucket's versions: without it, another connector could write the same keys."
+_SHARED = "Two connectors must never write the same keys: stop one of them, and give it a topics.dir of its own."
+
+
+def check_owners(log: Log, claims: Iterable[tuple[str, str]], findings: Findings) -> None:
+    """`claims`: topics.dir and topic of every object of the log. Each has an owner, and it is this connector."""
+    ours = Owner(connector=log.layout.connector, log=log.layout.log_prefix)
+    for topics_dir, topic in sorted(claims):
+        key = log.layout.owner_key(topics_dir, topic)
+        expected = f"connector {ours.connector} as the owner of topic {topic}"
+        data = log.store.get(key)
+        if data is None:
+            findings.add(key, expected=expected, found="no owner", next=_MISSING)
+            continue
+        try:
+            owner = decode(Owner, key, data)
+        except LogDamaged as error:
+            findings.add(key, expected=expected, found=error.what.rstrip("."), next=RESTORE)
+            continue
+        if owner != ours:
+            findings.add(key, expected=expected, found=f"connector {owner.connector}, log {owner.log}", next=_SHARED)

@@ -1,0 +1,202 @@
+"""What can be wrong between the log and Kafka, and what is written down where the user accepts it. Pure.
+
+| trouble | sign | allowed by | what is written then |
+|---|---|---|---|
+| lost | the position is below the log start | `export.on.data.loss=record` | a gap; the position is the log start |
+| truncated | the log parted below the position (KIP-320), or ends there | the same | a restart where the logs part |
+| recreated | another topic id | `export.on.topic.recreated=restart` | a restart at 0, for every partition |
+| deleted | the topic is not there | nothing | |
+| unreachable | the partition has no leader | nothing: a later try may find one | |
+
+A restart raises the topic's generation, so that no key of the new records is one of the old (DESIGN §3). Nothing is
+withdrawn from the export by it: what was exported stays, and is all that is left of those records.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from kafka_s3.commit_log import FailedRange, RangeGap, Restart, TopicState
+from kafka_s3.errors import EXIT_DATA, EXIT_TEMPORARY
+from kafka_s3.ports import PartitionOffsets, TopicView
+from kafka_s3.ranges import TopicPartition
+from kafka_s3.settings.model import Policies
+
+
+class Trouble(enum.Enum):
+    """Why a partition may not be exported as things are."""
+
+    LOST = "lost"
+    TRUNCATED = "truncated"
+    RECREATED = "recreated"
+    DELETED = "deleted"
+    UNREACHABLE = "unreachable"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A topic-partition that may not be exported as things are, why, and what to do.
+
+    `resume`: where its export goes on if that is accepted; `None` where only a person can say. A topic that was
+    deleted or created again is told once, of its first partition.
+    """
+
+    tp: TopicPartition
+    trouble: Trouble
+    reason: str
+    resume: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.tp}: {self.reason}"
+
+    def is_allowed(self, policies: Policies) -> bool:
+        """Whether the configuration says to go on."""
+        match self.trouble:
+            case Trouble.LOST | Trouble.TRUNCATED:
+                return policies.record_data_loss and self.resume is not None
+            case Trouble.RECREATED:
+                return policies.restart_recreated
+            case Trouble.DELETED | Trouble.UNREACHABLE:
+                return False
+
+    @property
+    def exit_status(self) -> int:
+        """What a run ends with because of it: only a leader may be back at the next try."""
+        return EXIT_TEMPORARY if self.trouble is Trouble.UNREACHABLE else EXIT_DATA
+
+    def covers(self, tp: TopicPartition) -> bool:
+        """Whether this is why `tp` is left out."""
+        if self.trouble in (Trouble.RECREATED, Trouble.DELETED):
+            return tp.topic == self.tp.topic
+        return tp == self.tp
+
+
+def trouble_with(tp: TopicPartition, position: int, offsets: PartitionOffsets, parted: int | None) -> LeftOut | None:
+    """What is wrong with a partition, or `None`; `parted`: where its log parted from what it was, if it did."""
+    if parted is not None and parted < position:
+        return LeftOut(
+            tp,
+            Trouble.TRUNCATED,
+            f"the log was truncated at {parted}, below the position {position}, and what lies there now are other"
+            f" records (an unclean leader election): [{parted}, {position}) is exported and gone from Kafka.",
+            parted,
+        )
+    if offsets.high_watermark < position:
+        return LeftOut(
+            tp,
+            Trouble.TRUNCATED,
+            f"the log ends at {offsets.high_watermark}, below the position {position}: it was truncated, or it is"
+            " another topic of the same name.",
+        )
+    if position < offsets.log_start:
+        lost = offsets.log_start - position
+        return LeftOut(
+            tp,
+            Trouble.LOST,
+            f"offsets [{position}, {offsets.log_start}) are gone from Kafka before they were exported ({lost} offsets):"
+            " raise the topic's retention, or run the export more often.",
+            offsets.log_start,
+        )
+    return None
+
+
+def deleted(name: str, state: TopicState) -> LeftOut:
+    return LeftOut(
+        TopicPartition(name, min(state.positions, default=0)),
+        Trouble.DELETED,
+        f"topic {name} (id {state.topic_id}) was deleted: remove it from `topics`, or create it again.",
+    )
+
+
+def unreachable(tp: TopicPartition) -> LeftOut:
+    return LeftOut(tp, Trouble.UNREACHABLE, "it has no leader at the moment: is a broker down? A retry asks again.")
+
+
+def recreated(state: TopicState, view: TopicView) -> LeftOut:
+    return LeftOut(
+        TopicPartition(view.name, min(view.partitions, default=0)),
+        Trouble.RECREATED,
+        f"topic {view.name} was deleted and created again (id {state.topic_id} before, {view.topic_id} now): its"
+        " offsets are other records.",
+        0,
+    )
+
+
+@dataclass(slots=True)
+class Settlement:
+    """What an entry says so that the export can go on: topics with their new positions, and what happened."""
+
+    topics: dict[str, TopicState]
+    failed: tuple[FailedRange, ...]
+    gaps: list[RangeGap] = field(default_factory=list)
+    restarts: list[Restart] = field(default_factory=list)
+
+    @property
+    def reason(self) -> str:
+        gaps = [f"{gap.tp}: {gap.reason}" for gap in self.gaps]
+        return " ".join((*gaps, *(f"{restart.tp}: {restart.reason}" for restart in self.restarts)))
+
+
+def settle(
+    topics: Mapping[str, TopicState],
+    failed: Sequence[FailedRange],
+    accepted: Iterable[LeftOut],
+    views: Mapping[str, TopicView],
+    offsets: Mapping[TopicPartition, PartitionOffsets],
+) -> Settlement:
+    """Accept troubles: their partitions go on where they can."""
+    made = Settlement(dict(topics), tuple(failed))
+    raised: set[str] = set()
+    for left in sorted(accepted, key=lambda left: (left.tp, left.trouble.value)):
+        name, state = left.tp.topic, made.topics[left.tp.topic]
+        if left.trouble is not Trouble.LOST and name not in raised:
+            raised.add(name)
+            state = msgspec.structs.replace(state, generation=state.generation + 1)
+        if left.trouble is Trouble.RECREATED:
+            _begin_again(made, left, state, views[name])
+            continue
+        assert left.resume is not None, f"{left} cannot be accepted"
+        before = state.positions[left.tp.partition]
+        made.topics[name] = _placed(state, left.tp.partition, left.resume, offsets[left.tp].leader_epoch)
+        name, p = left.tp
+        if left.trouble is Trouble.LOST:
+            made.gaps.append(RangeGap(topic=name, partition=p, start=before, end=left.resume, reason=left.reason))
+            made.failed = _cut_below(made.failed, left.tp, left.resume)
+        else:
+            made.restarts.append(_restart(name, p, state.generation, left.resume, left.reason))
+            made.failed = tuple(each for each in made.failed if each.tp != left.tp)
+    return made
+
+
+def _begin_again(made: Settlement, left: LeftOut, state: TopicState, view: TopicView) -> None:
+    name = left.tp.topic
+    made.topics[name] = msgspec.structs.replace(
+        state, topic_id=view.topic_id, positions=dict.fromkeys(sorted(view.partitions), 0), epochs={}
+    )
+    made.failed = tuple(each for each in made.failed if each.topic != name)
+    made.restarts += [_restart(name, p, state.generation, 0, left.reason) for p in sorted(view.partitions)]
+
+
+def _restart(topic: str, partition: int, generation: int, position: int, reason: str) -> Restart:
+    return Restart(
+        topic=topic, partition=partition, generation=generation, position=position, withdrawn=False, reason=reason
+    )
+
+
+def _placed(state: TopicState, partition: int, position: int, epoch: int | None) -> TopicState:
+    epochs = {p: known for p, known in state.epochs.items() if p != partition}
+    if epoch is not None:
+        epochs[partition] = epoch
+    return msgspec.structs.replace(state, positions={**state.positions, partition: position}, epochs=epochs)
+
+
+def _cut_below(failed: Sequence[FailedRange], tp: TopicPartition, position: int) -> tuple[FailedRange, ...]:
+    """Failed ranges without what is lost of them: the rest is planned again."""
+    kept = [each for each in failed if each.tp != tp or each.end > position]
+    return tuple(
+        msgspec.structs.replace(each, start=max(each.start, position)) if each.tp == tp else each for each in kept
+    )
