@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from airflow.sdk import Connection, Variable
-from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
 from kafka_s3.errors import ConfigurationError, Problem
 from kafka_s3.handover import Handover
-from kafka_s3.settings import Lookups, Settings, load, outline
+from kafka_s3.settings import Lookups, Outline, Settings, load, outline
+from kafka_s3_airflow.tasks import SPARK_CONNECTION
 
+_DEFAULTS: Final = ("kafka_default", "aws_default")
 #: `airflow standalone` puts this sample into a new database; no broker has that name.
 _SAMPLE_KAFKA: Final = {"bootstrap.servers": "broker:29092", "group.id": "my-group"}
+_LOCAL_SPARK: Final = """--conn-json '{"conn_type":"spark","host":"local[2]"}'"""
 _ROLE_WAY_OUT: Final = (
     "give keys, or let the connector file assume the role: s3.credentials.provider.class="
     "io.confluent.connect.s3.auth.AwsAssumeRoleCredentialsProvider with s3.credentials.provider.sts.role.arn"
@@ -35,6 +38,7 @@ class FromAirflow:
 def load_connector(path: Path) -> FromAirflow:
     """A connector file's settings with Airflow's connections and secrets; `ConfigurationError` with every problem."""
     known = outline(path)
+    _check_named(path, known)
     kafka, aws = _kafka(known.kafka_conn_id), _aws(known.aws_conn_id)
     secrets: dict[str, str] = {}
 
@@ -49,12 +53,49 @@ def load_connector(path: Path) -> FromAirflow:
     return FromAirflow(loaded.settings, Handover(kafka=kafka, aws=aws, secrets=secrets))
 
 
+def _check_named(path: Path, known: Outline) -> None:
+    """A connection that a connector names is there. Airflow's defaults need not be: there are other places."""
+    named = {"export.kafka.conn.id": known.kafka_conn_id, "export.aws.conn.id": known.aws_conn_id}
+    message = "is no connection of Airflow's, or one that it cannot parse: add it (airflow connections add), or correct"
+    missing = [
+        Problem(name, conn_id, f"{message} {name}")
+        for name, conn_id in named.items()
+        if conn_id not in _DEFAULTS and find_connection(conn_id) is None
+    ]
+    if missing:
+        raise ConfigurationError(f"{path} names what is not there:", problems=missing)
+
+
 def find_connection(conn_id: str) -> Connection | None:
     """An Airflow connection, or `None` if there is none (or one that Airflow cannot parse)."""
     try:
         connection: Connection = Connection.get(conn_id)
     except AirflowNotFoundException:
         return None
+    return connection
+
+
+def check_spark(conn_id: str = SPARK_CONNECTION) -> Connection:
+    """The Spark connection. Refuses what the provider would make YARN of without a word, and what cannot work."""
+    connection = find_connection(conn_id)
+    add = f"Add it, for example: airflow connections add {conn_id} {_LOCAL_SPARK}"
+    if connection is None:
+        raise AirflowFailException(
+            f"The Airflow connection {conn_id} is missing, or cannot be parsed, so no Spark is known. {add}"
+        )
+    if connection.conn_type == "spark" and not connection.host:
+        raise AirflowFailException(f"The Airflow connection {conn_id} names no host, so no Spark. {add}")
+    yarn = "yarn" in (connection.host, connection.conn_type)
+    if yarn and not ({"HADOOP_CONF_DIR", "YARN_CONF_DIR"} & os.environ.keys()):
+        raise AirflowFailException(
+            f"The Airflow connection {conn_id} names YARN (as Airflow's own sample does), but neither HADOOP_CONF_DIR"
+            f" nor YARN_CONF_DIR is set. Set one, or name another Spark. {add}"
+        )
+    if connection.extra_dejson.get("deploy-mode") == "cluster":
+        raise AirflowFailException(
+            f"The Airflow connection {conn_id} has deploy-mode cluster, which is not supported: the driver gets its"
+            " secrets from this task. Use client mode."
+        )
     return connection
 
 

@@ -16,23 +16,19 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from kafka_s3.errors import ExporterError
 from kafka_s3.job import LOCAL_CONF, application_path, driver_environment
 from kafka_s3.lifetime import die_with_parent
 from kafka_s3.scratch import scratch
 from kafka_s3_airflow.guard import die_with_supervisor
-from kafka_s3_airflow.tasks import NO_RETRY, interval_of, to_airflow
+from kafka_s3_airflow.tasks import NO_RETRY, SPARK_CONNECTION, for_airflow, interval_of
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-CONNECTION_ID: Final = "spark_default"
 CONF: Final = {"spark.ui.enabled": "false", "spark.log.level": "WARN"}
-_ADD_CONNECTION: Final = (
-    f"""Add it, for example: airflow connections add {CONNECTION_ID} """
-    """--conn-json '{"conn_type":"spark","host":"local[2]"}'"""
-)
 _STATUS: Final = re.compile(r"Error code is: (-?\d+)")
+# What a driver says while it goes on; what comes after the last of it is why it ended.
+_PROGRESS: Final = re.compile(r"(?:plan|commit|entry) \d+|failed: ")
 # What Spark and Java say by themselves, and how far the driver came: no reason for a failure.
 _NOISE: Final = re.compile(
     r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d |WARNING: |Using Spark's default log4j|Setting default log level|"
@@ -42,26 +38,33 @@ _REASON_LINES_MAX: Final = 40
 
 
 class ExportOperator(SparkSubmitOperator):
-    """Submits `jobs/export.py` for one run of one connector; tells errors that a retry can cure from others."""
+    """Submits `jobs/export.py` for one run of one connector; tells errors that a retry can cure from others.
 
-    def __init__(self, *, connector: str, conn_id: str = CONNECTION_ID, **arguments: Any) -> None:
+    `reexport`: the run's data interval is a window that is exported again, apart from the live export.
+    """
+
+    def __init__(
+        self, *, connector: str, conn_id: str = SPARK_CONNECTION, reexport: bool = False, **arguments: Any
+    ) -> None:
         conf = {**CONF, **(arguments.pop("conf", None) or {})}
         super().__init__(
             application=str(application_path()), conn_id=conn_id, conf=conf, name="kafka-s3", durable=False, **arguments
         )
         self.connector = connector
+        self._is_told_to_end = False
+        self.reexport = reexport
 
     def execute(self, context: Context) -> None:
-        """Run the driver to its end. No secret is in the command line, in Spark's configuration or in a log."""
-        from kafka_s3_airflow.connections import find_connection, load_connector
+        """Run the driver to its end. No secret is in the command line, in Spark's configuration or in a log.
+
+        Whatever ends this, an execution timeout too, `scratch` ends Spark and all that it started.
+        """
+        from kafka_s3_airflow.connections import check_spark, load_connector
 
         die_with_supervisor()
-        connection = find_connection(self._conn_id)
-        check_connection(self._conn_id, connection)
-        try:
+        connection = check_spark(self._conn_id)
+        with for_airflow():
             handover = load_connector(Path(self.connector)).handover
-        except ExporterError as error:
-            raise to_airflow(error) from None
         self.application_args = self._arguments(context)
         self._spark_binary = find_spark_submit(connection, os.environ)
         hook = self._hook = self._hook_with_conf()
@@ -69,9 +72,24 @@ class ExportOperator(SparkSubmitOperator):
             environment = driver_environment(os.environ, folder, local=is_local(hook))
             environment |= handover.to_environment()
             try:
+                self._refuse_to_go_on()
                 hook.submit(self.application, env=environment, preexec_fn=die_with_parent)
             except AirflowException as error:
+                self._refuse_to_go_on()
                 raise _explained(error, hook) from None
+
+    def on_kill(self) -> None:
+        """End Spark. Airflow calls this in a signal's handler when it wants the task to end, and `execute` goes on."""
+        self._is_told_to_end = True
+        if self._hook is not None:
+            self._hook.on_kill()
+
+    def _refuse_to_go_on(self) -> None:
+        if self._is_told_to_end:
+            raise AirflowException(
+                "Airflow ended this try: its task was marked, cleared or ran out of time, or its worker stops. A plan"
+                " that it leaves open is finished by the next try or run."
+            )
 
     def _arguments(self, context: Context) -> list[str]:
         arguments = {"--connector": self.connector, "--run-id": context["run_id"]}
@@ -80,7 +98,7 @@ class ExportOperator(SparkSubmitOperator):
         if interval is not None:
             arguments["--interval-start-ms"] = str(interval.start_ms)
             arguments["--interval-end-ms"] = str(interval.end_ms)
-        return [f"{name}={value}" for name, value in arguments.items()]
+        return [*(f"{name}={value}" for name, value in arguments.items()), *(["--reexport"] if self.reexport else [])]
 
     def _hook_with_conf(self) -> SparkSubmitHook:
         hook = self._get_hook()
@@ -95,27 +113,6 @@ class ExportOperator(SparkSubmitOperator):
 def is_local(hook: SparkSubmitHook) -> bool:
     """Whether Spark runs on this machine and in this one process (`local[2]`)."""
     return bool(hook._connection["master"].startswith("local"))
-
-
-def check_connection(conn_id: str, connection: Connection | None) -> None:
-    """Refuse what the provider would make YARN of without a word, and what cannot work."""
-    if connection is None:
-        raise AirflowFailException(
-            f"The Airflow connection {conn_id} is missing, or cannot be parsed, so no Spark is known. {_ADD_CONNECTION}"
-        )
-    if connection.conn_type == "spark" and not connection.host:
-        raise AirflowFailException(f"The Airflow connection {conn_id} names no host, so no Spark. {_ADD_CONNECTION}")
-    yarn = "yarn" in (connection.host, connection.conn_type)
-    if yarn and not ({"HADOOP_CONF_DIR", "YARN_CONF_DIR"} & os.environ.keys()):
-        raise AirflowFailException(
-            f"The Airflow connection {conn_id} names YARN (as Airflow's own sample does), but neither HADOOP_CONF_DIR"
-            f" nor YARN_CONF_DIR is set. Set one, or name another Spark. {_ADD_CONNECTION}"
-        )
-    if connection.extra_dejson.get("deploy-mode") == "cluster":
-        raise AirflowFailException(
-            f"The Airflow connection {conn_id} has deploy-mode cluster, which is not supported: the driver gets its"
-            " secrets from this task. Use client mode."
-        )
 
 
 def find_spark_submit(connection: Connection | None, environment: Mapping[str, str]) -> str | None:
@@ -146,7 +143,9 @@ def reason_in(lines: list[str]) -> str:
 
     >>> reason_in(["26/11/21 09:00:00 WARN x", "plan 1: 10 offsets in 1 ranges", "commit 1: 3 records", "a bad record"])
     'a bad record'
+    >>> reason_in(["commit 1: 3 records", "failed: a bad record", "entry 2 accepts: a loss", "a bad record"])
+    'a bad record'
     """
-    came_to = max((at for at, line in enumerate(lines) if re.match(r"(?:plan|commit) \d+", line)), default=-1)
+    came_to = max((at for at, line in enumerate(lines) if _PROGRESS.match(line)), default=-1)
     said = [line for line in lines[came_to + 1 :] if line and not _NOISE.match(line)]
     return "\n".join(said[-_REASON_LINES_MAX:])

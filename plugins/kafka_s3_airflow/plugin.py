@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from airflow.plugins_manager import AirflowPlugin
 
-from kafka_s3_airflow.schedules import MidnightTimetable
+from kafka_s3_airflow.page.mount import EXTERNAL_VIEWS, FASTAPI_APP
+from kafka_s3_airflow.schedules import BoundaryTimetable, MidnightTimetable, OnRequestTimetable
 
 
 class KafkaS3Plugin(AirflowPlugin):
     """Found through the plugins folder in a checkout, through an entry point where the package is installed."""
 
     name = "kafka_s3"
-    timetables = [MidnightTimetable]  # noqa: RUF012  # as Airflow declares it
+    timetables = [BoundaryTimetable, MidnightTimetable, OnRequestTimetable]  # noqa: RUF012  # as Airflow declares it
+    fastapi_apps = [FASTAPI_APP]  # noqa: RUF012
+    external_views = EXTERNAL_VIEWS

@@ -1,20 +1,22 @@
-"""`rotate.schedule.interval.ms` as a timetable: Airflow's cron where that can say it, else one of ours."""
+"""A connector's schedule as Airflow takes it: its own cron in UTC where that can say it, else a timetable of ours."""
 
 from __future__ import annotations
 
 import calendar
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import pendulum
 from airflow.plugins_manager import get_timetables_plugins
-from airflow.sdk import CronDataIntervalTimetable
+from airflow.sdk import Asset, AssetAll, AssetOrTimeSchedule, CronDataIntervalTimetable
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction, Timetable
 
 from kafka_s3.commit_log import Interval
+from kafka_s3.errors import Problem
 from kafka_s3.joda.zones import zone as find_zone
 from kafka_s3.schedule import following, last_complete, latest
+from kafka_s3.settings import Outline
 from kafka_s3.settings.model import ScheduleSettings
 
 _MINUTE_MS = 60_000
@@ -22,15 +24,21 @@ _HOUR_MS = 60 * _MINUTE_MS
 _DAY_MS = 24 * _HOUR_MS
 # Where the clock is not changed by whole hours. Airflow's cron raises there in autumn: "did not advance past".
 HALF_HOUR_CHANGES: Final = frozenset({"Australia/Lord_Howe", "Australia/LHI"})
+_NOT_LOADED: Final = (
+    "its schedule is a timetable of the plugin kafka_s3, which Airflow has not loaded: install the package kafka-s3 in"
+    " Airflow's environment, or set [core] plugins_folder to the project's plugins/. An interval that divides an hour"
+    " into minutes or a day into hours works without in timezone=UTC"
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-class MidnightTimetable(Timetable):
-    """A run at the end of each interval, whose ends are the engine's `boundaries`; what cron cannot say.
+class BoundaryTimetable(Timetable):
+    """A run at the end of each interval, whose ends are the engine's `boundaries`.
 
-    Like Airflow's cron with data intervals in everything but where the boundaries lie. Airflow stores this class by
-    its name (`kafka_s3_airflow.schedules.MidnightTimetable`) in every serialised DAG, and finds it by the plugin.
+    Like Airflow's cron with data intervals in everything but where the boundaries lie when a clock is changed, and
+    there what a late run exports one by one is what punctual runs would have: Airflow and the engine cannot disagree.
+    Airflow stores this class by its name in every serialised DAG, and finds it by the plugin.
     """
 
     def __init__(self, schedule: ScheduleSettings) -> None:
@@ -44,12 +52,17 @@ class MidnightTimetable(Timetable):
 
     def serialize(self) -> dict[str, int | str]:
         """What is stored in Airflow's database; `deserialize` is its inverse."""
-        return {"interval_ms": self._schedule.interval_ms, "timezone": self._schedule.timezone}
+        interval = {"interval_ms": self._schedule.interval_ms} if self._schedule.cron is None else {}
+        cron = {} if self._schedule.cron is None else {"cron": self._schedule.cron}
+        return {**interval, **cron, "timezone": self._schedule.timezone}
 
     @classmethod
     def deserialize(cls, data: Mapping[str, int | str]) -> Timetable:
         """The timetable that was stored."""
-        return cls(ScheduleSettings(int(data["interval_ms"]), str(data["timezone"])))
+        zone, cron = str(data["timezone"]), data.get("cron")
+        if cron is not None:
+            return cls(ScheduleSettings(timezone=zone, cron=str(cron)))
+        return cls(ScheduleSettings(int(data["interval_ms"]), zone))
 
     def infer_manual_data_interval(self, *, run_after: datetime) -> DataInterval:
         """The last complete interval, which `airflow dags test` and the Trigger button get."""
@@ -62,6 +75,30 @@ class MidnightTimetable(Timetable):
         last = None if last_automated_data_interval is None else _from_airflow(last_automated_data_interval)
         found = next_interval(self._schedule, last, restriction, _ms(datetime.now(UTC)))
         return None if found is None else DagRunInfo.interval(*_to_airflow(found))
+
+
+class MidnightTimetable(BoundaryTimetable):
+    """The name under which older versions stored their timetable: a database that holds it still means the same."""
+
+
+class OnRequestTimetable(BoundaryTimetable):
+    """The same intervals for backfills and for runs by hand; no run is ever due by itself.
+
+    `allowed_run_types` alone would not do: Airflow refuses it without scheduled runs on a timetable that has some, or
+    says at every turn of the scheduler that it skips them.
+    """
+
+    can_be_scheduled = False
+
+    def next_dagrun_info(
+        self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction
+    ) -> DagRunInfo | None:
+        """The next interval of a backfill, which asks with catch-up; to the scheduler, which does not: none."""
+        if not restriction.catchup:
+            return None
+        return super().next_dagrun_info(
+            last_automated_data_interval=last_automated_data_interval, restriction=restriction
+        )
 
 
 def next_interval(
@@ -89,16 +126,33 @@ def next_interval(
     return Interval(start, following(schedule, start))
 
 
-def timetable_of(schedule: ScheduleSettings) -> CronDataIntervalTimetable | MidnightTimetable:
-    """Runs at each end of an interval, aligned to local midnight."""
-    cron, zone = cron_of(schedule.interval_ms), find_zone(schedule.timezone)
-    # Airflow cannot store a zone that is an offset.
-    if cron is None or zone.key in HALF_HOUR_CHANGES or (zone.fixed and zone.id != "UTC"):
-        return MidnightTimetable(schedule)
-    return CronDataIntervalTimetable(cron, pendulum.timezone(zone.key))
+def schedule_of(known: Outline) -> Any:
+    """What `DAG(schedule=…)` takes: by time, by assets, by both, or never.
+
+    A run that assets began has no data interval, and exports what can be read then; a run by time has its own.
+    """
+    timetable = timetable_of(known.schedule) if known.schedule.timed else None
+    if timetable is not None and not is_known_to_airflow(timetable):
+        name, value = ("export.schedule", known.schedule.cron)
+        if value is None:
+            name, value = "rotate.schedule.interval.ms", str(known.schedule.interval_ms)
+        raise ValueError(Problem(name, value, _NOT_LOADED))
+    # By URI alone, whatever their names: who produces them has given them one.
+    assets = AssetAll(*(Asset.ref(uri=uri) for uri in known.schedule_assets)) if known.schedule_assets else None
+    if timetable is None or assets is None:
+        return assets or timetable
+    return AssetOrTimeSchedule(timetable=timetable, assets=assets)  # type: ignore[arg-type]  # its core class does too
 
 
-def is_known_to_airflow(timetable: CronDataIntervalTimetable | MidnightTimetable) -> bool:
+def timetable_of(schedule: ScheduleSettings) -> CronDataIntervalTimetable | BoundaryTimetable:
+    """Runs at each end of an interval. Airflow's own cron only for intervals in UTC, where no clock is ever changed."""
+    cron = cron_of(schedule.interval_ms) if schedule.cron is None else None
+    if cron is None or find_zone(schedule.timezone).id != "UTC":
+        return BoundaryTimetable(schedule)
+    return CronDataIntervalTimetable(cron, "UTC")
+
+
+def is_known_to_airflow(timetable: CronDataIntervalTimetable | BoundaryTimetable) -> bool:
     """Whether Airflow can store it. A DAG that it cannot store would take all DAGs of its file with it."""
     return isinstance(timetable, CronDataIntervalTimetable) or type(timetable) in get_timetables_plugins().values()
 
@@ -125,11 +179,17 @@ def cron_of(interval_ms: int) -> str | None:
 
 
 def spoken(schedule: ScheduleSettings) -> str:
-    """The schedule for people.
+    """The times of a schedule for people.
 
     >>> spoken(ScheduleSettings(5_400_000, "Europe/Berlin"))
     'every 90 minutes from midnight (Europe/Berlin)'
+    >>> spoken(ScheduleSettings(cron="@daily"))
+    'at @daily (UTC)'
     """
+    if not schedule.timed:
+        return "not by time"
+    if schedule.cron is not None:
+        return f"at {schedule.cron} ({schedule.timezone})"
     units = ((_DAY_MS, "day"), (_HOUR_MS, "hour"), (_MINUTE_MS, "minute"), (1000, "second"), (1, "millisecond"))
     unit_ms, name = next(unit for unit in units if schedule.interval_ms % unit[0] == 0)
     count = schedule.interval_ms // unit_ms

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
-from airflow.sdk import Asset, AssetAlias, get_current_context
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk import get_current_context
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-from kafka_s3.errors import EXIT_CONFIGURATION, EXIT_DATA, ExporterError
+from kafka_s3.errors import EXIT_CONFIGURATION, EXIT_DATA, EXIT_TEMPORARY, ExporterError
+from kafka_s3_airflow.assets import announce
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from kafka_s3.commit_log import Interval
-    from kafka_s3.export.log import Log, Planned
+    from kafka_s3.export.log import Planned
     from kafka_s3.export.planner import World
+    from kafka_s3.export.run import Exporter
 
 log = logging.getLogger(__name__)
 
 NO_RETRY: Final = (EXIT_DATA, EXIT_CONFIGURATION)
-_ANNOUNCED: Final = "kafka_s3_announced"  # in the task's context: the log, and the entries of it that were announced
-
-
-def asset_of(connector: str) -> Asset:
-    """What a connector's commits are events of. A scheme with x- is no provider's, so none is loaded for it."""
-    return Asset(name=f"kafka-s3/{connector}", uri=f"x-kafka-s3://{connector}")
+SPARK_CONNECTION: Final = "spark_default"
+UNTIL: Final = "until"
+UNTIL_VALUES: Final = ("interval", "now")
 
 
 def refuse(problems: str) -> None:
@@ -39,22 +40,26 @@ def refuse(problems: str) -> None:
 
 def plan(connector: str) -> bool:
     """Write down what this run exports; `False`, and `export` is skipped, if nothing is new."""
-    with _for_airflow():
+    with for_airflow():
         from kafka_s3.export.run import prepare
         from kafka_s3.planning import RunRequest
         from kafka_s3.wiring import make_exporter
-        from kafka_s3_airflow.connections import load_connector
+        from kafka_s3_airflow.connections import check_spark, load_connector
 
         context = get_current_context()
+        interval = interval_of(context)
         exporter = make_exporter(load_connector(Path(connector)).settings)
+        check_spark()  # here already: nobody should have to wait for `export` to hear of it
         # What a failed run committed: Airflow stores no event of a task that fails, so its `complete` could not.
-        _announce(context, exporter.log, exporter.settings.s3.bucket)
-        request = RunRequest(context["run_id"], _try_number(context), interval_of(context), int(time.time() * 1000))
-        planned, world = prepare(exporter, request)
+        announce(context, exporter.log, exporter.settings)
+        request = RunRequest(context["run_id"], _try_number(context), interval, int(time.time() * 1000))
+        planned, world = prepare(exporter, request, log.warning)
         _say_what_is_planned(planned, world)
     if planned is None and world.left_out:
         left_out = "\n".join(f"  {left}" for left in world.left_out)
-        raise AirflowFailException(f"Nothing else is new, and these partitions cannot be exported:\n{left_out}")
+        text = f"Nothing else is new, and these partitions cannot be exported:\n{left_out}"
+        waits = EXIT_TEMPORARY in {left.exit_status for left in world.left_out}
+        raise AirflowException(text) if waits else AirflowFailException(text)
     return planned is not None
 
 
@@ -63,30 +68,34 @@ def complete(connector: str) -> None:
     context = get_current_context()
     failed = failed_before(context)
     if failed:
+        with contextlib.suppress(ExporterError, AirflowFailException):  # said by the task that failed
+            _mark_complete(_exporter(connector), interval_of(context), well=False)
         raise AirflowFailException(
             f"{' and '.join(failed)} failed: see there. What was committed all the same is announced by the next run."
         )
-    with _for_airflow():
-        from kafka_s3.wiring import make_exporter
-        from kafka_s3_airflow.connections import load_connector
+    with for_airflow():
+        from kafka_s3.export.announce import Ended
 
-        exporter = make_exporter(load_connector(Path(connector)).settings)
-        announced = _announce(context, exporter.log, exporter.settings.s3.bucket)
-        log.info("%s log entries announced.", announced)
+        interval, exporter = interval_of(context), _exporter(connector)
+        _mark_complete(exporter, interval, well=True)
+        ended = None if interval is None else Ended(context["run_id"], interval, int(time.time() * 1000))
+        announced = announce(context, exporter.log, exporter.settings, ended)
+        log.info("%s events of assets: what was committed, and that the run's interval is complete.", announced)
 
 
-def mark_announced(context: Context) -> None:
-    """After a task succeeded, so after Airflow stored its events: mark what they announced.
+def _exporter(connector: str) -> Exporter:
+    from kafka_s3.wiring import make_exporter
+    from kafka_s3_airflow.connections import load_connector
 
-    Airflow calls this in the task's process once the server has confirmed the success. If it does not come to that,
-    the entries are announced again: at least once.
-    """
-    announced: tuple[Log, list[int]] | None = cast("dict[str, Any]", context).get(_ANNOUNCED)
-    if announced is not None:
-        from kafka_s3.export.announce import mark
+    return make_exporter(load_connector(Path(connector)).settings)
 
-        for seq in announced[1]:
-            mark(announced[0], seq)
+
+def _mark_complete(exporter: Exporter, interval: Interval | None, *, well: bool) -> None:
+    """Markers of the topics that are well, whatever became of others, where the connector asks for markers."""
+    if exporter.settings.completeness is not None:
+        from kafka_s3.export.completeness import Ran, mark_complete
+
+        mark_complete(exporter, Ran(interval, int(time.time() * 1000), well), log.info)
 
 
 def interval_of(context: Context) -> Interval | None:
@@ -95,19 +104,29 @@ def interval_of(context: Context) -> Interval | None:
 
     run = context["dag_run"]
     start, end = run.data_interval_start, run.data_interval_end
-    if context["params"].get("until") == "now" or start is None or end is None or end <= start:
+    until = context["params"].get(UNTIL, "interval")  # a DAG of somebody's own may lack the parameter
+    if until not in UNTIL_VALUES:
+        raise AirflowFailException(f"The run's parameter {UNTIL}={until} is none of {', '.join(UNTIL_VALUES)}.")
+    for name in run.conf or {}:  # Airflow takes any name
+        if name not in context["dag"].params and difflib.get_close_matches(name.lower(), [UNTIL]):
+            raise AirflowFailException(f"The run's configuration sets {name}, which is no parameter: write {UNTIL}.")
+    if until == "now" or start is None or end is None or end <= start:
         return None
     return Interval(int(start.timestamp() * 1000), int(end.timestamp() * 1000))
 
 
 def failed_before(context: Context) -> list[str]:
-    """Which of `plan` and `export` did not end well in this run."""
+    """Which of its own group's `plan` and `export` did not end well in this run, or what kept `plan` from running."""
     run_id, ti = context["run_id"], context["ti"]
-    states: Mapping[str, Mapping[str, Any]] = ti.get_task_states(
-        dag_id=ti.dag_id, task_ids=["plan", "export"], run_ids=[run_id]
-    )
-    of_run = states.get(run_id, {})
-    return [task_id for task_id in ("plan", "export") if str(of_run.get(task_id)) == "failed"]
+    group = ti.task_id.removesuffix("complete")
+    ids = [f"{group}plan", f"{group}export"]
+    found: Mapping[str, Mapping[str, Any]] = ti.get_task_states(dag_id=ti.dag_id, task_ids=ids, run_ids=[run_id])
+    states = {task_id: str(found.get(run_id, {}).get(task_id)) for task_id in ids}
+    if states[ids[0]] == "skipped":
+        raise AirflowSkipException(f"{ids[0]} was skipped by a task before it.")
+    if states[ids[0]] == "upstream_failed":
+        return [f"A task before {ids[0]}"]
+    return [task_id for task_id, state in states.items() if state == "failed"]
 
 
 def to_airflow(error: ExporterError) -> AirflowException:
@@ -117,7 +136,8 @@ def to_airflow(error: ExporterError) -> AirflowException:
 
 
 @contextmanager
-def _for_airflow() -> Iterator[None]:
+def for_airflow() -> Iterator[None]:
+    """Errors of the engine inside it are raised as Airflow's."""
     try:
         yield
     except ExporterError as error:
@@ -127,26 +147,6 @@ def _for_airflow() -> Iterator[None]:
 def _try_number(context: Context) -> int:
     number: int = context["ti"].try_number
     return number
-
-
-def _announce(context: Context, entries_log: Log, bucket: str) -> int:
-    """Make each entry not announced yet an event of the connector's asset; without one, no event at all.
-
-    A task has one event for an outlet that is an asset, whatever it did. Several, or none, go through an alias that
-    takes its place for this try.
-    """
-    from kafka_s3.export.announce import describe, pending
-
-    context["task"].outlets = []
-    entries = pending(entries_log)
-    if entries:
-        asset = asset_of(entries_log.layout.connector)
-        alias = AssetAlias(asset.name)
-        context["task"].outlets = [alias]
-        for committed in entries:
-            context["outlet_events"][alias].add(asset, extra=describe(committed, bucket))
-    cast("dict[str, Any]", context)[_ANNOUNCED] = (entries_log, [committed.entry.seq for committed in entries])
-    return len(entries)
 
 
 def _say_what_is_planned(planned: Planned | None, world: World) -> None:

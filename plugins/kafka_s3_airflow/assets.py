@@ -1,0 +1,80 @@
+"""What is committed, as events of assets: one asset a connector, one a topic.
+
+A DAG that runs on an asset runs for every commit, and for every hour that held nothing. Events are told at least once:
+an entry is marked as announced after Airflow has stored its events.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from airflow.sdk import Asset, AssetAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow.sdk import Context
+
+    from kafka_s3.export.announce import Ended
+    from kafka_s3.export.log import Log
+    from kafka_s3.settings import Settings
+
+_ANNOUNCED: Final = "kafka_s3_announced"  # in the task's context: the log, and the entries of it that were announced
+
+
+def asset_of(connector: str, topic: str | None = None) -> Asset:
+    """What a connector's commits are events of, or those of one topic. A scheme with x- loads no provider."""
+    name = connector if topic is None else f"{connector}/{topic}"
+    return Asset(name=f"kafka-s3/{name}", uri=f"x-kafka-s3://{name}")
+
+
+def outlets_of(connector: str, topics: Sequence[str], task: str) -> list[Asset | AssetAlias]:
+    """What a task that announces declares: the assets, so that they can be seen before their first event, and an alias.
+
+    Whatever an event needs and Airflow does not have, it makes on the way; of two tasks that are the first to need it,
+    Airflow 3.3 fails one for good, though it had done its work. What is declared is made beforehand; what belongs to an
+    alias and an asset together is not, so each task has its own alias, and Airflow is asked to run it once at a time
+    (`max_active_tis_per_dag`).
+    """
+    known = [topic for topic in topics if "$" not in topic]  # variables are resolved when a task runs
+    return [asset_of(connector), *(asset_of(connector, topic) for topic in known), _alias_of(connector, task)]
+
+
+def _alias_of(connector: str, task: str) -> AssetAlias:
+    return AssetAlias(f"kafka-s3/{connector}/{task}")
+
+
+def announce(context: Context, log: Log, settings: Settings, ended: Ended | None = None) -> int:
+    """Make what is not announced yet events of the connector's and its topics' assets; how many there are.
+
+    `ended`: the run, where it ended well: that its interval is complete is told too. A task has an event for an outlet
+    that is an asset, whatever it did, and none if Airflow does not know the asset yet. So all go through the alias that
+    the task declares, which is its only outlet for this try.
+    """
+    from kafka_s3.export.announce import announcement
+
+    context["task"].outlets = []
+    made = announcement(log, settings.s3.bucket, settings.exports, ended)
+    if made.events:
+        connector = log.layout.connector
+        alias = _alias_of(connector, context["task"].task_id.rpartition(".")[2])  # without the group's prefix
+        context["task"].outlets = [alias]
+        for event in made.events:
+            context["outlet_events"][alias].add(asset_of(connector, event.topic), extra=event.extra)
+    cast("dict[str, Any]", context)[_ANNOUNCED] = (log, list(made.seqs))
+    return len(made.events)
+
+
+def mark_announced(context: Context) -> None:
+    """After a task succeeded, so after Airflow stored its events: mark what they announced, and count it.
+
+    Airflow calls this in the task's process once the server has confirmed the success. If it does not come to that,
+    the entries are announced again: at least once.
+    """
+    announced: tuple[Log, list[int]] | None = cast("dict[str, Any]", context).get(_ANNOUNCED)
+    if announced is not None:
+        from kafka_s3.export.announce import mark
+        from kafka_s3_airflow.counters import count
+
+        log, seqs = announced
+        count(log, [seq for seq in seqs if mark(log, seq)])

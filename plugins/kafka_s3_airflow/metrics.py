@@ -1,0 +1,135 @@
+"""The health of connectors as Prometheus reads it. Pure: what was seen, in its text format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+from kafka_s3.export.health import Health, State
+
+CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
+
+Sample = tuple[float | None, dict[str, str]]  # a value, and the labels beside the connector's
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of a connector: its health when Kafka last answered, if it ever did, and what answers now.
+
+    `None`: not known. A number that is not known has no sample at all: an alarm asks for `kafka_s3_kafka_up == 0`, or
+    for `absent(…)`. While Kafka does not answer, that is what waits; the log's numbers are those of that time.
+    """
+
+    connector: str
+    health: Health | None = None
+    kafka_up: bool | None = None
+    log_up: bool | None = None
+    configuration_ok: bool = True
+
+
+def text(seen: Sequence[Seen]) -> bytes:
+    """All that was seen, in Prometheus' text format; the same for the same, connectors in their order."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector(seen))
+    return generate_latest(registry)
+
+
+class _Collector:
+    """Its own registry's only one: nothing of this process is shown beside it."""
+
+    def __init__(self, seen: Sequence[Seen]) -> None:
+        self._seen = seen
+
+    def collect(self) -> Iterator[Metric]:
+        for name, what in _GAUGES.items():
+            gauge = GaugeMetricFamily(f"kafka_s3_{name}", what, labels=_labels(name))
+            for each in self._seen:
+                for value, labels in _samples(name, each):
+                    if value is not None:
+                        gauge.add_metric([each.connector, *labels.values()], value)
+            yield gauge
+        for name, what in _COUNTERS.items():
+            counter = CounterMetricFamily(f"kafka_s3_{name}", what, labels=["connector"])
+            for each in self._seen:
+                count = _count(name, each.health)
+                if count is not None:
+                    counter.add_metric([each.connector], count)
+            yield counter
+
+
+_GAUGES: Final = {
+    "lag_records": "Offsets that can be read and are not exported.",
+    "lag_seconds": "Age of the oldest record that waits, 0 if none does.",
+    "time_to_loss_seconds": "Until the topic's retention.ms reaches a record that waits; no sample if it never does.",
+    "overdue_seconds": "Since the oldest boundary of the schedule before which a record waits, 0 if none does.",
+    "rejected_ratio": "Rejected records among those of the newest log entries.",
+    "last_commit_timestamp_seconds": "When the newest commit was written, by the store's clock.",
+    "last_commit_records_per_second": "Records of the newest commit by the time since its plan.",
+    "partitions_failed": "Partitions that need somebody: a range failed, or it is left out.",
+    "seen_timestamp_seconds": "When Kafka last answered, and the numbers were taken.",
+    "state": "1 for the state that the connector is in, 0 for the others.",
+    "kafka_up": "Whether Kafka answers.",
+    "log_up": "Whether the connector's log in the bucket can be read.",
+    "configuration_ok": "Whether the connector's file can be used.",
+}
+#: What only Kafka knows: of another time it says nothing.
+_OF_KAFKA: Final = ("lag_records", "lag_seconds", "time_to_loss_seconds", "overdue_seconds")
+_COUNTERS: Final = {
+    "exported_offsets": "Sum of the positions of all partitions; a rewind resets it.",
+    "log_entries": "Entries of the connector's log.",
+}
+
+
+def _labels(name: str) -> list[str]:
+    return ["connector", "state"] if name == "state" else ["connector"]
+
+
+def _samples(name: str, seen: Seen) -> Iterable[Sample]:
+    if name == "state":
+        now = State.KAFKA_DOWN if seen.kafka_up is False else seen.health and seen.health.state
+        return [(float(now is state), {"state": state.value}) for state in State] if now else []
+    return [(_gauge(name, seen), {})]
+
+
+def _gauge(name: str, seen: Seen) -> float | None:
+    match name:
+        case "kafka_up":
+            return seen.kafka_up
+        case "log_up":
+            return seen.log_up
+        case "configuration_ok":
+            return seen.configuration_ok
+    health = seen.health
+    if health is None or (name in _OF_KAFKA and not seen.kafka_up):
+        return None
+    status = health.status
+    values: dict[str, float | None] = {
+        "lag_records": health.lag_records,
+        "lag_seconds": _seconds(health.lag_ms),
+        "time_to_loss_seconds": _seconds(health.loss_in_ms),
+        "overdue_seconds": _seconds(health.overdue_ms),
+        "rejected_ratio": health.rejected_fraction,
+        "last_commit_timestamp_seconds": _seconds(health.last_commit_ms),
+        "last_commit_records_per_second": health.records_per_s,
+        "partitions_failed": len({each.tp for each in status.failed} | {each.tp for each in status.left_out}),
+        "seen_timestamp_seconds": _seconds(health.at_ms),
+    }
+    return values[name]
+
+
+def _count(name: str, health: Health | None) -> float | None:
+    if health is None or not health.status.entries:
+        return None
+    head = health.status.entries[0]
+    if name == "log_entries":
+        return head.seq + 1
+    return sum(position for topic in head.topics.values() for position in topic.positions.values())
+
+
+def _seconds(ms: int | None) -> float | None:
+    return None if ms is None else ms / 1000

@@ -1,0 +1,64 @@
+"""What the page knows of a connector, from its file, its log and Airflow's database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafka_s3.commit_log import Entry, Plan
+from kafka_s3.export.log import Committed
+
+if TYPE_CHECKING:
+    from kafka_s3_airflow.page.views import CommitRow
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """A connector file, as far as it can be understood without a connection or a secret."""
+
+    dag_id: str
+    name: str
+    path: Path
+    topics: tuple[str, ...]
+    topics_regex: str | None
+    schedule: str
+    problems: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        return self.path.name
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    """The newest of a connector's log: the entry that is its state, the plan that is open, and the rows above."""
+
+    bucket: str
+    where: str  # s3://…, for people
+    committed: Committed | None
+    open_plan: Plan | None
+    rows: tuple[CommitRow, ...]
+
+    @property
+    def head(self) -> Entry | None:
+        """The newest entry: the state of the export."""
+        return None if self.committed is None else self.committed.entry
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """The newest run of a DAG that has ended."""
+
+    run_id: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class AirflowFacts:
+    """What Airflow's database says of a connector's DAGs; nothing of one that it does not know yet."""
+
+    is_paused: bool | None = None
+    run: RunFacts | None = None
+    verify_id: str | None = None
+    verify: RunFacts | None = None

@@ -1,0 +1,263 @@
+"""What the page knows: asked in the background, by one thread for each question, and kept for a moment.
+
+Nothing here waits for Kafka, and for a bucket only as long as the caller says. All of it is of this process alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from kafka_s3.errors import ConfigurationError, KafkaUnavailable
+from kafka_s3.export.health import Health, look
+from kafka_s3.export.letters.objects import read_letters
+from kafka_s3.export.log import Log
+from kafka_s3.export.reexport import windows
+from kafka_s3.naming import LogLayout
+from kafka_s3.ports import Broker, ObjectStore
+from kafka_s3.settings.model import Settings
+from kafka_s3_airflow.page.asked import Answer, Asked
+from kafka_s3_airflow.page.folder import Folder
+from kafka_s3_airflow.page.history import History, Page, Rows
+from kafka_s3_airflow.page.model import AirflowFacts, Connector, LogView
+from kafka_s3_airflow.page.views import commit_detail, letter_view, window_view
+
+LOG_FRESH_MS: Final = 3_000
+KAFKA_FRESH_MS: Final = 20_000
+AIRFLOW_FRESH_MS: Final = 5_000
+#: For so long a connection or a secret that was changed in Airflow is not seen.
+SETTINGS_FRESH_MS: Final = 60_000
+WINDOWS_FRESH_MS: Final = 15_000  # it lists every key of theirs
+CONNECTORS_MAX: Final = 1_000
+PAGES_MAX: Final = 200
+LOG_ENTRIES: Final = 10  # of the newest, to find a commit among checkpoints and voids
+HEALTH_ENTRIES: Final = 20
+LETTERS_MAX: Final = 100
+WINDOWS_MAX: Final = 50
+LETTERS_BYTES_MAX: Final = 16 * 1024 * 1024  # of one object, compressed
+# Few: what they compute, the api-server's answers wait for.
+_LOGS_AT_ONCE: Final = 4
+_BROKERS_AT_ONCE: Final = 8  # one that hangs keeps a thread until its time is over
+
+
+@dataclass(frozen=True, slots=True)
+class CommitsWanted:
+    """A page of commits: those before one, or those of a run that was at work in a span of time."""
+
+    dag_id: str
+    before: int | None = None
+    run_id: str | None = None
+    span_ms: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryWanted:
+    dag_id: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Loaded:
+    """A connector's settings, secrets among them, and its bucket, since when."""
+
+    connector: Connector
+    settings: Settings
+    store: ObjectStore
+    at_ms: int
+
+
+class Observer:
+    """Every connector of a folder: their logs, their brokers, and what Airflow's database says of them."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        *,
+        load: Callable[[Connector], Settings],
+        make_store: Callable[[Settings], ObjectStore],
+        make_broker: Callable[[Settings], Broker],
+        find_facts: Callable[[Iterable[Connector]], dict[str, AirflowFacts]],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._folder = folder
+        self._load = load
+        self._make_store = make_store
+        self._make_broker = make_broker
+        self._find_facts = find_facts
+        self.now_ms = now_ms
+        self._lock = threading.Lock()
+        self._loaded: dict[str, _Loaded] = {}
+        self._rows = Rows()
+        self._logs: Asked[str, LogView] = Asked(
+            self._look_at_log, fresh_ms=LOG_FRESH_MS, at_once=_LOGS_AT_ONCE, kept_max=CONNECTORS_MAX, now_ms=now_ms
+        )
+        self._kafka: Asked[str, Health] = Asked(
+            self._ask_kafka, fresh_ms=KAFKA_FRESH_MS, at_once=_BROKERS_AT_ONCE, kept_max=CONNECTORS_MAX, now_ms=now_ms
+        )
+        self._facts: Asked[None, dict[str, AirflowFacts]] = Asked(
+            self._ask_airflow, fresh_ms=AIRFLOW_FRESH_MS, at_once=1, kept_max=1, now_ms=now_ms
+        )
+        self._pages: Asked[CommitsWanted, Page] = Asked(
+            self._read_page, fresh_ms=LOG_FRESH_MS, at_once=_LOGS_AT_ONCE, kept_max=PAGES_MAX, now_ms=now_ms
+        )
+        self._entries: Asked[EntryWanted, dict[str, object]] = Asked(
+            self._read_entry, fresh_ms=SETTINGS_FRESH_MS, at_once=_LOGS_AT_ONCE, kept_max=PAGES_MAX, now_ms=now_ms
+        )
+        self._windows: Asked[str, dict[str, object]] = Asked(
+            self._list_windows, fresh_ms=WINDOWS_FRESH_MS, at_once=2, kept_max=PAGES_MAX, now_ms=now_ms
+        )
+        self._letters: Asked[EntryWanted, dict[str, object]] = Asked(
+            self._read_letters, fresh_ms=SETTINGS_FRESH_MS, at_once=2, kept_max=PAGES_MAX, now_ms=now_ms
+        )
+
+    # What is asked for.
+
+    @property
+    def where(self) -> str:
+        """The folder of connectors, for people."""
+        return str(self._folder.path)
+
+    def connectors(self) -> list[Connector]:
+        return self._folder.connectors()
+
+    def connector(self, dag_id: str) -> Connector | None:
+        """The connector that a DAG belongs to: its own, or one beside it such as `<connector>__verify`."""
+        known = {each.dag_id: each for each in self.connectors()}
+        return known.get(dag_id) or known.get(dag_id.rpartition("__")[0])
+
+    def log(self, connector: Connector) -> Answer[LogView]:
+        return self._logs.look(connector.dag_id) if not connector.problems else Answer()
+
+    def kafka(self, connector: Connector) -> Answer[Health]:
+        return self._kafka.look(connector.dag_id) if not connector.problems else Answer()
+
+    def facts(self, connector: Connector) -> AirflowFacts:
+        return (self._facts.look(None).value or {}).get(connector.dag_id, AirflowFacts())
+
+    def await_first(self, connectors: Iterable[Connector], seconds: float) -> None:
+        """Give logs that were never looked at a chance to answer; Kafka is asked, and not waited for."""
+        well = [each for each in connectors if not each.problems]
+        self._facts.look(None)
+        for each in well:
+            self._kafka.look(each.dag_id)
+        self._logs.wait([each.dag_id for each in well], seconds)
+
+    def commits(self, wanted: CommitsWanted, seconds: float) -> Answer[Page]:
+        self._pages.wait([wanted], seconds)
+        return self._pages.look(wanted)
+
+    def entry(self, wanted: EntryWanted, seconds: float) -> Answer[dict[str, object]]:
+        self._entries.wait([wanted], seconds)
+        return self._entries.look(wanted)
+
+    def letters(self, wanted: EntryWanted, seconds: float) -> Answer[dict[str, object]]:
+        self._letters.wait([wanted], seconds)
+        return self._letters.look(wanted)
+
+    def windows(self, dag_id: str, seconds: float) -> Answer[dict[str, object]]:
+        self._windows.wait([dag_id], seconds)
+        return self._windows.look(dag_id)
+
+    # How it is found out, each in a thread of its own.
+
+    def _ask_airflow(self, _: None) -> dict[str, AirflowFacts]:
+        return self._find_facts(self.connectors())
+
+    def _look_at_log(self, dag_id: str) -> LogView:
+        """Where nothing new was committed it costs a LIST, and a GET of the plan that may be open."""
+        loaded = self._of(dag_id)
+        history = self._history(loaded)
+        page = history.page(None, LOG_ENTRIES)
+        newest = page.rows[0] if page.rows else None
+        known = self._logs.known(dag_id)
+        committed = known.committed if known is not None and known.rows[:1] == page.rows[:1] else None
+        if committed is None and newest is not None:
+            committed = history.log.newest()
+        planned = history.log.open_plan(committed) if committed is not None else None
+        bucket = loaded.settings.s3.bucket
+        return LogView(
+            bucket=bucket,
+            where=f"s3://{bucket}/{history.log.layout.log_prefix}",
+            committed=committed,
+            open_plan=planned.plan if planned is not None else None,
+            rows=page.rows,
+        )
+
+    def _ask_kafka(self, dag_id: str) -> Health:
+        """Raises where Kafka did not answer, so that its last answer is kept, with its age."""
+        loaded = self._of(dag_id)
+        health = look(
+            loaded.settings,
+            _log(loaded),
+            lambda: self._make_broker(loaded.settings),
+            at_ms=self.now_ms(),
+            entries_max=HEALTH_ENTRIES,
+        )
+        if health.status.kafka_error is not None:
+            raise KafkaUnavailable(health.status.kafka_error)
+        return health
+
+    def _read_page(self, wanted: CommitsWanted) -> Page:
+        history = self._history(self._of(wanted.dag_id))
+        if wanted.run_id is None:
+            return history.page(wanted.before)
+        newest = history.log.newest()
+        return history.of_run(wanted.run_id, wanted.span_ms, newest.entry.seq if newest is not None else -1)
+
+    def _read_entry(self, wanted: EntryWanted) -> dict[str, object]:
+        loaded = self._of(wanted.dag_id)
+        committed = _log(loaded).entry(wanted.seq)
+        if committed is None:
+            raise ConfigurationError(f"The log has no entry {wanted.seq}.")
+        return commit_detail(committed.entry, loaded.settings.s3.bucket)
+
+    def _read_letters(self, wanted: EntryWanted) -> dict[str, object]:
+        """The first refused records of a commit. Memory: what `read_letters` says."""
+        log = _log(self._of(wanted.dag_id))
+        committed = log.entry(wanted.seq)
+        found: list[dict[str, object]] = []
+        too_large = 0
+        for done in committed.entry.ranges if committed is not None else ():
+            if done.dead_letters is None or len(found) == LETTERS_MAX:
+                continue
+            if done.dead_letters.size > LETTERS_BYTES_MAX:
+                too_large += 1
+                continue
+            letters = read_letters(log, done)
+            found += [letter_view(letter) for letter in itertools.islice(letters, LETTERS_MAX - len(found))]
+        return {"letters": found, "letters_max": LETTERS_MAX, "too_large": too_large}
+
+    def _list_windows(self, dag_id: str) -> dict[str, object]:
+        loaded = self._of(dag_id)
+        found = windows(loaded.settings, loaded.store, WINDOWS_MAX)
+        return {"windows": [window_view(each) for each in found], "windows_max": WINDOWS_MAX}
+
+    def _history(self, loaded: _Loaded) -> History:
+        s3 = loaded.settings.s3
+        return History(_log(loaded), self._rows, f"{s3.endpoint_url or s3.region} {s3.bucket}")
+
+    def _of(self, dag_id: str) -> _Loaded:
+        """A connector's settings and bucket; `ConfigurationError` with everything that is wrong."""
+        connector = self.connector(dag_id)
+        if connector is None:
+            raise ConfigurationError(f"{dag_id} is no connector any more.")
+        with self._lock:
+            known = self._loaded.get(dag_id)
+        now_ms = self.now_ms()
+        if known is not None and known.connector == connector and now_ms - known.at_ms < SETTINGS_FRESH_MS:
+            return known
+        settings = self._load(connector)
+        with self._lock:
+            same = (each.store for each in self._loaded.values() if each.settings.s3 == settings.s3)
+            store = next(same, None)
+        loaded = _Loaded(connector, settings, store or self._make_store(settings), now_ms)
+        with self._lock:
+            self._loaded[dag_id] = loaded
+        return loaded
+
+
+def _log(loaded: _Loaded) -> Log:
+    return Log(loaded.store, LogLayout(loaded.settings.log_root, loaded.settings.name))

@@ -1,0 +1,38 @@
+"""The page's answers as metrics: what `/kafka-s3/metrics` shows to Prometheus."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from kafka_s3_airflow.metrics import CONTENT_TYPE as CONTENT_TYPE
+from kafka_s3_airflow.metrics import Seen, text
+from kafka_s3_airflow.page.model import Connector
+from kafka_s3_airflow.page.observer import Observer
+
+#: Prometheus gives up after ten seconds unless told otherwise: what has not answered by now is of the last time.
+WAIT_S: Final = 5.0
+_LOOK_AGAIN_S: Final = 0.05
+
+
+def scraped(shown: Sequence[Connector], observer: Observer, *, wait_s: float = WAIT_S) -> bytes:
+    """The metrics of some connectors. Those that are asked about again are waited for, all together for so long."""
+    until = time.monotonic() + wait_s
+    while any(_is_asked(each, observer) for each in shown) and time.monotonic() < until:
+        time.sleep(_LOOK_AGAIN_S)
+    return text([_seen(each, observer) for each in shown])
+
+
+def _is_asked(connector: Connector, observer: Observer) -> bool:
+    return any(answer.open_ms is not None for answer in (observer.kafka(connector), observer.log(connector)))
+
+
+def _seen(connector: Connector, observer: Observer) -> Seen:
+    if connector.problems:
+        return Seen(connector.dag_id, configuration_ok=False)
+    log, kafka = observer.log(connector), observer.kafka(connector)
+    log_up = None if log.is_first else log.error is None
+    # Kafka is asked by way of the log: what that does not say is not Kafka's silence.
+    kafka_up = None if kafka.is_first or log_up is False else kafka.error is None
+    return Seen(connector.dag_id, kafka.value, kafka_up, log_up)
