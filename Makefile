@@ -7,7 +7,7 @@ CLEAN_ENV := tools/clean_env.sh
 PYTHON := $(CLEAN_ENV) .venv/bin/python
 MORE := scheduler or cluster or faults or browser or heavy
 
-.PHONY: help setup demo ui test test-all bench lint constraints clean
+.PHONY: help setup demo ui test test-all torture mutations bench screenshots lint constraints clean
 
 help: ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,8 +27,17 @@ test: setup ## The tests that take minutes at most; ARGS="-k word" narrows them
 test-all: test ## Those and the ones with a scheduler, a Spark cluster, killed runs, a browser or much memory
 	@$(PYTHON) -m pytest -m "($(MORE)) and not trial" $(ARGS)
 
+torture: setup ## Long trials: generated histories, killed runs; ARGS="-k seeds" narrows them
+	@$(PYTHON) -m pytest -m trial -s $(ARGS)
+
+mutations: setup ## Do the generated histories notice wrong changes? ARGS="--only void" tries that one
+	@$(PYTHON) -m tools.mutations $(ARGS)
+
 bench: setup ## What a record costs beside reading it; ARGS="--records 300000 --repetitions 1" is quicker
 	@$(PYTHON) -m bench $(ARGS)
+
+screenshots: setup ## Pictures of the page over made-up data, into docs/screenshots; needs Chromium
+	@$(PYTHON) -m tools.screenshots
 
 lint: setup ## Style and types
 	@$(PYTHON) -m ruff check .

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from bench.fixed import fixed
 from bench.formats import Servers, formats, memory
 from bench.measure import Measured, measure
 from bench.one_task import tasks_of
@@ -45,7 +46,7 @@ FORMATS = {
     ),
     "JSON": ("io.confluent.connect.s3.format.json.JsonFormat", "org.apache.kafka.connect.json.JsonConverter"),
 }
-PARTS = ("start", "exports", "partitioners", "formats", "memory", "parse")
+PARTS = ("start", "exports", "partitioners", "formats", "memory", "fixed")
 
 
 def main() -> int:
@@ -70,8 +71,11 @@ def main() -> int:
         for name, alone in {"formats": formats, "memory": memory}.items():
             if arguments.only in (None, name):
                 alone(Servers(kafka, s3, bench.folder, bench.environment), arguments.records, arguments.repetitions)
-    if arguments.only in (None, "parse"):
-        parse_twenty(arguments.repetitions)
+        if arguments.only in (None, "fixed"):
+            fixed(kafka, arguments.repetitions)
+            from bench.page import page  # needs a browser's driver, which nothing else here does
+
+            page(arguments.repetitions)
     return 0
 
 
@@ -236,29 +240,6 @@ def profile(bench: Bench) -> None:
         profiler.runcall(export_ranges, settings, tasks_of("full", PARTITIONS, end))
         console.print(f"{format} gzip, {bench.records:,} records:")
         pstats.Stats(profiler, stream=sys.stdout).sort_stats("tottime").print_stats(12)
-
-
-def parse_twenty(repetitions: int) -> None:
-    """How long Airflow's parse of twenty connectors takes, imports of airflow.sdk apart."""
-    text = (REPOSITORY / "connectors" / "orders.properties").read_text()
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(20):
-            path = Path(folder) / f"c{number}.properties"
-            path.write_text(text.replace("name=orders", f"name=c{number}"))
-        code = (
-            "import sys, time, airflow.sdk; sys.path[:0] = sys.argv[2:]\n"
-            "from pathlib import Path; began = time.perf_counter()\n"
-            "from kafka_s3_airflow.dags import dags_of\n"
-            "assert len(dags_of(Path(sys.argv[1]))) == 20\n"
-            "print('parsed in', time.perf_counter() - began)"
-        )
-        paths = [str(REPOSITORY / "plugins"), str(REPOSITORY / "jobs")]
-        environment = {**os.environ, "AIRFLOW_HOME": folder}
-        seconds = []
-        for _ in range(repetitions):
-            ran = measure([sys.executable, "-c", code, folder, *paths], environment)
-            seconds.append(float(ran.output.rsplit("parsed in", 1)[1]))
-    console.print(f"parse of 20 connectors, airflow.sdk imported: {spread(seconds)} s")
 
 
 if __name__ == "__main__":

@@ -8,13 +8,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import psutil
 
 from tools.parts.errors import PartError
-from tools.parts.process import HOST, Part, ReservedPort
+from tools.parts.process import HOST, Part, ReservedPort, UntilStopped
 
 BIN: Final = Path(sys.executable).parent
 START_TIMEOUT_S: Final = 180
@@ -38,17 +37,20 @@ class AirflowProcess(Part):
                 child.kill()
 
 
-class Airflow:
+class Airflow(UntilStopped):
     """A running Airflow whose api-server answers when the constructor returns; `environment` says what it runs on.
 
-    AIRFLOW_HOME must be in the environment; its database is made or migrated. The login is `user` and `password`.
-    Without DAGs that defer tasks, nothing needs the triggerer.
+    AIRFLOW_HOME must be in the environment; its database is made or migrated. The login is `user` and `password`;
+    `others` have the same password, and roles. Without DAGs that defer tasks, nothing needs the triggerer.
     """
 
     user = "admin"
 
-    def __init__(self, environment: Mapping[str, str], *, triggerer: bool = True) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], *, triggerer: bool = True, others: Mapping[str, str] | None = None
+    ) -> None:
         self._port = ReservedPort()
+        roles = {self.user: "admin", **(others or {})}
         self.url = f"http://{HOST}:{self._port.number}"
         self.password = secrets.token_urlsafe(9)
         home = Path(environment["AIRFLOW_HOME"])
@@ -59,7 +61,7 @@ class Airflow:
             "AIRFLOW__API__PORT": str(self._port.number),
             "AIRFLOW__API__BASE_URL": self.url,
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
-            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{self.user}:admin",
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{user}:{role}" for user, role in roles.items()),
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
             "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_urlsafe(32),
             "AIRFLOW__CORE__PARALLELISM": "4",
@@ -68,7 +70,7 @@ class Airflow:
         try:
             home.mkdir(parents=True, exist_ok=True)
             passwords.touch(mode=0o600)
-            passwords.write_text(json.dumps({self.user: self.password}))
+            passwords.write_text(json.dumps(dict.fromkeys(roles, self.password)))
             self._migrate()
             server = self._start("api-server", "--host", HOST, "--port", str(self._port.number), "--workers", "1")
             # The log servers of scheduler and triggerer would listen on every address; logs are read from the folder.
@@ -80,12 +82,6 @@ class Airflow:
         except BaseException:
             self.stop()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
 
     def stop(self) -> None:
         """End every process; the database and the logs stay in AIRFLOW_HOME."""

@@ -4,19 +4,18 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from tools.parts.cache import cache_directory, cached
 from tools.parts.errors import PartError
+from tools.parts.golang import go_install
 from tools.parts.process import child_environment
 
 COMPOSE_GO_VERSION: Final = "2.16.2"
 _SOURCE: Final = f"github.com/compose-spec/compose-go/v2/cmd@v{COMPOSE_GO_VERSION}"
 _FOLDER: Final = f"compose-go-{COMPOSE_GO_VERSION}"
-BUILD_TIMEOUT_S = 600
 _VARIABLE = re.compile(r"\$(?:\$|\{(?P<name>\w+):\?[^}]*\})")
 
 
@@ -61,22 +60,4 @@ def interpolate(value: Any, variables: Mapping[str, str]) -> Any:
 
 
 def _build(folder: Path) -> None:
-    go = shutil.which("go")
-    if go is None:
-        raise PartError(available() or "there is no Go on PATH")
-    print(f"compose-go {COMPOSE_GO_VERSION}: building it (once, half a minute) ...", file=sys.stderr, flush=True)
-    environment = child_environment(GOBIN=str(folder), CGO_ENABLED="0")
-    try:
-        run = subprocess.run(
-            [go, "install", "-trimpath", "-ldflags=-s -w", _SOURCE],
-            capture_output=True,
-            text=True,
-            env=environment,
-            timeout=BUILD_TIMEOUT_S,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise PartError(f"`go install {_SOURCE}` did not finish within {BUILD_TIMEOUT_S} s. Run it again.") from error
-    if run.returncode != 0:
-        raise PartError(
-            f"`go install {_SOURCE}` failed. Can Go reach its module proxy from here? Go said:\n{run.stderr}"
-        )
+    go_install(_SOURCE, folder, takes="half a minute", without_go=available() or "there is no Go on PATH")

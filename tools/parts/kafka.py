@@ -7,7 +7,6 @@ import subprocess
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
@@ -23,7 +22,6 @@ REQUEST_TIMEOUT_S = 30
 START_ATTEMPTS = 3
 
 _JVM = (
-    "-Xmx512m",
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-Djava.awt.headless=true",
@@ -66,11 +64,14 @@ class KafkaBroker(Part):
     """
 
     name = "kafka"
+    node_id = 1
+    heap = "512m"
 
     def __init__(self, settings: Mapping[str, str] | None = None, *, data: Path | None = None) -> None:
         self._classpath = f"{kafka_jars()}/*"
         self._java = find_java()
         super().__init__()
+        self.cluster_id = cluster_id(uuid.uuid4().bytes)
         self._properties = self.folder / "server.properties"
         self._port, self._controller_port = ReservedPort(), ReservedPort()
         try:
@@ -80,12 +81,6 @@ class KafkaBroker(Part):
         except BaseException:
             self.stop()
             raise
-
-    def __enter__(self) -> "KafkaBroker":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
 
     @property
     def bootstrap_servers(self) -> str:
@@ -156,8 +151,8 @@ class KafkaBroker(Part):
 
     def _format(self) -> None:
         """Prepare the data folder, which KRaft asks for before the first start."""
-        cluster = cluster_id(uuid.uuid4().bytes)
-        command = self._command("warn", "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._properties))
+        tool = ("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", str(self._properties))
+        command = self._command("warn", *tool)
         run = subprocess.run(command, capture_output=True, text=True, env=child_environment(), timeout=START_TIMEOUT_S)
         if run.returncode != 0:
             raise PartError(f"kafka: could not format {self.folder}. StorageTool said:\n{run.stdout}{run.stderr}")
@@ -167,11 +162,11 @@ class KafkaBroker(Part):
         self._launch(self._command("info", "kafka.Kafka", str(self._properties)), child_environment())
         self._await(lambda: accepts_connections(self._port.number), START_TIMEOUT_S)
         admin = self.admin()
-        self._await(lambda: _counts_brokers(admin) == 1, START_TIMEOUT_S)
+        self._await(lambda: self.node_id in _brokers(admin), START_TIMEOUT_S)
 
     def _command(self, log_level: str, *arguments: str) -> list[str]:
         level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log_level}"
-        return [str(self._java.executable), *_JVM, level, "-cp", self._classpath, *arguments]
+        return [str(self._java.executable), f"-Xmx{self.heap}", *_JVM, level, "-cp", self._classpath, *arguments]
 
     def _has_leaders(self, admin: AdminClient, name: str, partitions: int) -> bool:
         topic = admin.list_topics(name, timeout=REQUEST_TIMEOUT_S).topics[name]
@@ -198,9 +193,9 @@ def kafka_jars() -> Path:
     return resolve(f"kafka-{KAFKA_VERSION}", jars)
 
 
-def _counts_brokers(admin: AdminClient) -> int:
-    """How many brokers the cluster's own description counts; 0 while it does not answer."""
+def _brokers(admin: AdminClient) -> set[int]:
+    """The brokers that the cluster's own description counts; none while it does not answer."""
     try:
-        return len(admin.list_topics(timeout=2).brokers)
+        return set(admin.list_topics(timeout=2).brokers)
     except KafkaException:
-        return 0
+        return set()

@@ -6,8 +6,6 @@ import shutil
 import signal
 import subprocess
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from tools.parts.errors import PartError
 from tools.parts.process import HOST, Part, ReservedPort, accepts_connections, child_environment
@@ -37,12 +35,6 @@ class PostgreSQL(Part):
         except BaseException:
             self.stop()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
 
     @staticmethod
     def available() -> str | None:

@@ -9,8 +9,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from tools.parts.errors import PartError
 
@@ -47,7 +50,20 @@ class ReservedPort:
         self._socket.close()
 
 
-class Part:
+class UntilStopped(ABC):
+    """A context manager whose end is `stop()`."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    @abstractmethod
+    def stop(self) -> None: ...
+
+
+class Part(UntilStopped):
     """A server in a process of its own with a temporary folder of its own; subclasses say how it is started.
 
     Usable as a context manager. `folder` holds its data and its log and is removed by `stop()`, or by the guard when

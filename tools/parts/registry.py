@@ -3,7 +3,6 @@
 import urllib.error
 import urllib.request
 from pathlib import Path
-from types import TracebackType
 
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
@@ -39,12 +38,6 @@ class SchemaRegistry(Part):
         except BaseException:
             self.stop()
             raise
-
-    def __enter__(self) -> "SchemaRegistry":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
 
     def client(self) -> SchemaRegistryClient:
         """A new client of this registry."""

@@ -7,15 +7,14 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from tools.parts.cache import REPOSITORY, cache_directory, cached
 from tools.parts.errors import PartError
+from tools.parts.golang import go_install
 from tools.parts.process import HOST, Part, ReservedPort, child_environment
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ VERSITYGW_MODULE = "github.com/versity/versitygw"
 VERSITYGW_VERSION = "1.8.0"
 VERSITYGW_MIN = (1, 8, 0)  # older ones check a condition and rename afterwards, without a lock
 START_TIMEOUT_S = 60
-BUILD_TIMEOUT_S = 1800
 
 
 class S3Server(Part):
@@ -35,12 +33,6 @@ class S3Server(Part):
     secret_key = "testing"
     region = "us-east-1"
     endpoint_url = ""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
 
     def client(self) -> "S3Client":
         """A new boto3 client of this server, independent of the machine's AWS settings."""
@@ -192,31 +184,9 @@ def _version_of(binary: Path) -> tuple[int, int, int] | None:
 
 
 def _build_versitygw(folder: Path) -> None:
-    """Build the binary into a folder, telling on standard error what is going on."""
-    go = shutil.which("go")
-    if go is None:
-        raise PartError(
-            "versitygw has to be built and there is no Go on PATH. Install Go 1.24 or newer (https://go.dev)"
-        )
+    without_go = "versitygw has to be built and there is no Go on PATH. Install Go 1.24 or newer (https://go.dev)"
     source = f"{VERSITYGW_MODULE}/cmd/versitygw@v{VERSITYGW_VERSION}"
-    print(f"versitygw {VERSITYGW_VERSION}: building it (once, about three minutes) ...", file=sys.stderr, flush=True)
-    began = time.monotonic()
-    environment = child_environment(GOBIN=str(folder), CGO_ENABLED="0")
-    try:
-        run = subprocess.run(
-            [go, "install", "-trimpath", "-ldflags=-s -w", source],
-            capture_output=True,
-            text=True,
-            env=environment,
-            timeout=BUILD_TIMEOUT_S,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise PartError(f"`go install {source}` did not finish within {BUILD_TIMEOUT_S} s. Run it again.") from error
-    if run.returncode != 0:
-        raise PartError(
-            f"`go install {source}` failed. Can Go reach its module proxy from here? Go said:\n{run.stderr}"
-        )
-    print(f"versitygw {VERSITYGW_VERSION}: built in {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    go_install(source, folder, takes="about three minutes", without_go=without_go)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,11 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from tools.parts.jars import pyspark_folder
 from tools.parts.java import find_java
-from tools.parts.process import HOST, Part, ReservedPort, child_environment
+from tools.parts.process import HOST, Part, ReservedPort, UntilStopped, child_environment
 
 START_TIMEOUT_S = 120
 MASTER_CLASS: Final = "org.apache.spark.deploy.master.Master"
@@ -97,7 +96,7 @@ class SparkWorker(SparkDaemon):
             raise
 
 
-class SparkCluster:
+class SparkCluster(UntilStopped):
     """A Master and its Workers, all of them registered when the constructor returns.
 
     Executors inherit `environment` from their Worker, and nothing else of ours.
@@ -116,12 +115,6 @@ class SparkCluster:
         except BaseException:
             self.stop()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop()
 
     @property
     def master_url(self) -> str:

@@ -1,0 +1,290 @@
+"""Do the generated histories notice what must never be done? One wrong change at a time, to a copy of the tree.
+
+Each change is a few exact replacements of text; one whose text is no longer there fails, and has to be written anew.
+The copy plays histories (`tests.scenario.hunt`) until one fails. The untouched copy plays them all first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+COPIED: Final = ("jobs", "tests", "tools", "pyproject.toml")
+EXAMPLES: Final = 4000
+EXPORT: Final = "jobs/kafka_s3/export"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Text that is replaced wherever it stands in a file, which is once unless `times` says otherwise."""
+
+    path: str
+    before: str
+    after: str
+    times: int = 1
+
+    def apply(self, root: Path) -> None:
+        file = root / self.path
+        text = file.read_text()
+        found = text.count(self.before)
+        if found != self.times:
+            sys.exit(f"{self.path} has this text {found} times, not {self.times}: {self.before!r}")
+        file.write_text(text.replace(self.before, self.after))
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A wrong change, with the rule of DESIGN §4 that it breaks."""
+
+    name: str
+    edits: tuple[Edit, ...]
+
+
+MUTATIONS: Final = (
+    Mutation(
+        "overwrite instead of the next free name",  # data goes out without If-None-Match
+        (
+            Edit(
+                "jobs/kafka_s3/memory/store.py",
+                "        if self._conditional_writes and key in self._objects:\n",
+                '        if self._conditional_writes and key in self._objects and key.startswith("_"):\n',
+            ),
+        ),
+    ),
+    Mutation(
+        "delete by age instead of by position",  # whatever nobody lists is old by now
+        (
+            Edit(
+                f"{EXPORT}/garbage/orphans.py",
+                "        return self in (Fate.BELOW, Fate.OLDER)\n",
+                "        return self is not Fate.ADOPTED\n",
+            ),
+        ),
+    ),
+    Mutation(
+        "delete on void",
+        (
+            Edit(
+                f"{EXPORT}/run.py",
+                '        tell(f"plan {plan.seq} is voided: {why_not}")\n',
+                '        tell(f"plan {plan.seq} is voided: {why_not}")\n'
+                "        for each in plan.ranges:\n"
+                "            for info in list(exporter.store.list(settings.layout.topic_prefix(each.topic))):\n"
+                "                name = parse_data_key(settings.layout, each.topic, info.key)\n"
+                "                inside = name is not None and each.start <= name.start_offset < each.end\n"
+                "                if inside and name.partition == each.partition:\n"
+                "                    exporter.store.delete(info.key)\n",
+            ),
+            Edit(
+                f"{EXPORT}/run.py",
+                "from kafka_s3.naming import LogLayout\n",
+                "from kafka_s3.naming import LogLayout, parse_data_key\n",
+            ),
+        ),
+    ),
+    Mutation(
+        "commit before PUT",
+        (
+            Edit(
+                f"{EXPORT}/uploads.py",
+                "            while not self._put_all(bodies, tags):\n                self._use_next_name()\n",
+                "            LATER.append(lambda: self._put_all(bodies, tags))\n",
+            ),
+            Edit(f"{EXPORT}/uploads.py", "class FamilyUpload:\n", "LATER = []\n\n\nclass FamilyUpload:\n"),
+            Edit(
+                f"{EXPORT}/run.py",
+                "    committed = exporter.log.put_entry(entry)\n",
+                "    committed = exporter.log.put_entry(entry)\n"
+                "    from kafka_s3.export.uploads import LATER\n\n"
+                "    while LATER:\n        LATER.pop()()\n",
+            ),
+            Edit(
+                f"{EXPORT}/run.py",
+                "    report = RunReport()\n",
+                "    report = RunReport()\n    from kafka_s3.export.uploads import LATER\n\n    LATER.clear()\n",
+            ),
+        ),
+    ),
+    Mutation(
+        "take the last record, not the position",
+        (
+            Edit(
+                f"{EXPORT}/task.py",
+                "            holes.end(planned.end)\n            problem",
+                "            end = max(holes._expected, planned.start + 1)\n            holes.end(end)\n"
+                "            problem",
+            ),
+            Edit(f"{EXPORT}/task.py", "_entry(task, planned.end, written", "_entry(task, end, written"),
+            Edit(
+                f"{EXPORT}/outcome.py",
+                "            assert position[planned.tp] == planned.end,",
+                "            assert position[planned.tp] <= planned.end,",
+            ),
+            Edit(
+                f"{EXPORT}/outcome.py",
+                "        assert planned.start == position[planned.tp], "
+                'f"{planned.offsets} does not start at the position"\n',
+                "",
+            ),
+        ),
+    ),
+    Mutation(
+        "commit a later split without its predecessor",
+        (
+            Edit(f"{EXPORT}/outcome.py", "        if planned.tp in stopped:\n", "        if False:\n"),
+            Edit(
+                f"{EXPORT}/outcome.py",
+                "        assert planned.start == position[planned.tp], "
+                'f"{planned.offsets} does not start at the position"\n',
+                "",
+            ),
+        ),
+    ),
+    Mutation(
+        "reuse a lost sequence number",
+        (
+            Edit(
+                f"{EXPORT}/run.py",
+                "        committed = same_commit(committed.winner, entry)\n",
+                "        newest = exporter.log.newest()\n"
+                "        import msgspec\n\n"
+                "        again = msgspec.structs.replace(\n"
+                "            entry, seq=newest.entry.seq + 1, previous_sha256=newest.sha256, plan_sha256=None\n"
+                "        )\n"
+                "        committed = exporter.log.put_entry(again)\n",
+            ),
+        ),
+    ),
+    Mutation(
+        "do not look at Kafka after the last read",
+        (Edit(f"{EXPORT}/planner.py", "    return why\n", "    return {}\n"),),
+    ),
+    Mutation(
+        "do not ask where a log parted",
+        (
+            Edit(
+                f"{EXPORT}/planner.py",
+                "    return broker.diverged(points) if points else {}\n",
+                "    return {}\n",
+            ),
+        ),
+    ),
+    Mutation(
+        "begin again under the same generation",
+        (
+            Edit(
+                "jobs/kafka_s3/troubles.py",
+                "generation=state.generation + 1)",
+                "generation=state.generation)",
+            ),
+        ),
+    ),
+    Mutation(
+        "rewind under the same generation",
+        (
+            Edit(
+                f"{EXPORT}/rewind.py",
+                "generation=state.generation + 1, ",
+                "",
+            ),
+        ),
+    ),
+    Mutation(
+        "go on behind a loss without a gap",
+        (
+            Edit(
+                "jobs/kafka_s3/troubles.py",
+                "            made.gaps.append(RangeGap(topic=name, partition=p, start=before, end=left.resume, "
+                "reason=left.reason))\n",
+                "",
+            ),
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a copy: after how many histories, in how many seconds, and what was noticed."""
+
+    examples: int
+    seconds: float
+    failure: str | None
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="make mutations", description=__doc__)
+    parser.add_argument("--examples", type=int, default=EXAMPLES, help="histories at most (%(default)s)")
+    parser.add_argument("--only", default="", help="mutations whose name holds this word; no control")
+    parser.add_argument("--list", action="store_true", help="say the names, change nothing")
+    given = parser.parse_args(arguments)
+    chosen = [mutation for mutation in MUTATIONS if given.only in mutation.name]
+    if given.list:
+        print("\n".join(mutation.name for mutation in chosen))
+        return 0
+    wrong = 0
+    if not given.only:
+        control = try_it((), given.examples)
+        _say("(no change)", control)
+        wrong += control.failure is not None
+    for mutation in chosen:
+        outcome = try_it(mutation.edits, given.examples)
+        _say(mutation.name, outcome)
+        wrong += outcome.failure is None
+    print(
+        f"{len(chosen)} mutations, {wrong} not as they should be" if wrong else f"{len(chosen)} mutations, all caught"
+    )
+    return 1 if wrong else 0
+
+
+def try_it(edits: Sequence[Edit], examples: int) -> Outcome:
+    """Play histories over a copy of the tree with some text replaced."""
+    with tempfile.TemporaryDirectory(prefix="kafka-s3-mutation-") as folder:
+        copy = Path(folder)
+        for name in COPIED:
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, copy / name)
+        for edit in edits:
+            edit.apply(copy)
+        return _play(copy, examples)
+
+
+def _play(copy: Path, examples: int) -> Outcome:
+    before = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.scenario.hunt", str(examples)],
+        cwd=copy,
+        env={"PYTHONPATH": f"{copy}:{copy / 'jobs'}", "PYTHONDONTWRITEBYTECODE": "1", "CI": "true"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    seconds = time.monotonic() - before
+    if done.returncode:
+        sys.exit(f"The histories could not be played:\n{done.stderr}")
+    said = json.loads(done.stdout.splitlines()[-1])
+    if not Path(said["engine"]).is_relative_to(copy.resolve()):
+        sys.exit(f"The histories were played over {said['engine']}, not over the copy in {copy}.")
+    return Outcome(said["examples"], seconds, said["failure"])
+
+
+def _say(name: str, outcome: Outcome) -> None:
+    caught = outcome.failure or "nothing"
+    print(f"{name:46} | {outcome.examples:5} | {outcome.seconds:6.1f} s | {caught[:110]}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
