@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafka_s3.commit_log import Entry, Interval, ObjectEntry
@@ -28,6 +28,7 @@ from kafka_s3.settings.model import (
     KafkaSettings,
     Limits,
     Partitioner,
+    Policies,
     S3Settings,
     ScheduleSettings,
     SchemaAffix,
@@ -46,6 +47,7 @@ MINIMAL = {
     "flush.size": "3",
 }
 _DEFAULT = DefaultPartitioner()
+_STRICT = Policies()
 LATER_MS = 10**15  # a clock far ahead of every timestamp in a test
 
 
@@ -75,6 +77,7 @@ def make_settings(
     open_objects_max: int = 300,
     object_bytes_max: int | None = None,
     rotate_interval_ms: int | None = None,
+    policies: Policies = _STRICT,
 ) -> Settings:
     """Settings of a connector, as `load` would make them; the hash stands for what shapes bytes."""
     shape = (converter, format, compression, null_values, tolerate, flush_size, part_size, layout, partitioner)
@@ -105,19 +108,36 @@ def make_settings(
         schedule=ScheduleSettings(),
         resolved={"flush.size": str(flush_size)},
         configuration_sha256=str(shape),
+        policies=policies,
     )
 
 
 def request(
-    run_id: str = "run", *, try_number: int = 1, interval: tuple[int, int] | None = None, now_ms: int = LATER_MS
+    run_id: str = "run",
+    *,
+    try_number: int = 1,
+    interval: tuple[int, int] | None = None,
+    now_ms: int = LATER_MS,
+    planned_apart: bool = False,
 ) -> RunRequest:
     """A run's request; without an interval it goes up to what can be read now."""
-    return RunRequest(run_id, try_number, Interval(*interval) if interval else None, now_ms)
+    times = Interval(*interval) if interval else None
+    return RunRequest(run_id, try_number, times, now_ms, planned_apart=planned_apart)
 
 
 def identified(tp_partition: int, offset: int, *, timestamp_ms: int = 0) -> Record:
     """A record whose value says where it came from."""
     return Record(offset, json.dumps({"p": tp_partition, "o": offset}).encode(), timestamp_ms=timestamp_ms)
+
+
+def differing(found: Mapping[str, bytes], expected: Mapping[str, bytes]) -> list[str]:
+    """The keys of objects of `found` that do not hold what is expected, whatever they look like compressed."""
+    return [key for key in sorted(found) if key not in expected or plain(found[key]) != plain(expected[key])]
+
+
+def plain(body: bytes) -> bytes:
+    """Without gzip, if it is in it."""
+    return gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body
 
 
 def entries_of(server: S3Server, bucket: str, connector: str) -> list[Entry]:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka_s3.naming import DataName, KeyLayout, LogLayout, format_data_key
+from kafka_s3.commit_log import Interval
+from kafka_s3.export.reexport.window import of_window
+from kafka_s3.naming import DataName, KeyLayout, LogLayout, format_data_key, marker_key
+from tests.support import make_settings
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -45,6 +48,7 @@ def test_the_keys_of_the_bucket_are_those_of_the_code() -> None:
     """README's keys, with its placeholders filled in, are the keys that the naming functions make."""
     table = section("The bucket")
     layout, log = KeyLayout(), LogLayout("_kafka_s3", "c")
+    again = of_window(make_settings(name="c"), Interval(0, 1000))
     made = {
         format_data_key(layout, DataName("t", "partition=3", 3, 42, ".json")): (
             "<topics.dir>/<topic>/<encoded partition>/<topic>+<kafka partition>+<start offset, 10 digits><extension>"
@@ -52,7 +56,11 @@ def test_the_keys_of_the_bucket_are_those_of_the_code() -> None:
         log.plan_key(0): "_kafka_s3/<connector>/plan/<seq>.json",
         log.log_key(0): "_kafka_s3/<connector>/log/<seq>.json",
         log.announced_key(0): "_kafka_s3/<connector>/announced/<seq>",
+        marker_key(layout, "t", "partition=3"): "<topics.dir>/<topic>/<encoded partition>/_COMPLETE.json",
+        log.complete_key(0): "_kafka_s3/<connector>/complete/<seq>.json",
         log.owner_key("topics", "t"): "_kafka_s3/owners/<topics.dir>/<topic>.json",
+        f"{again.layout.topic_prefix('t')}partition=3/…": "reexport/<window>/<topic>/<encoded partition>/…",
+        f"{again.log_root}/{again.name}/plan/…": "_kafka_s3/<connector>/reexport/<window>/plan/…",
     }
     values = {
         "<topics.dir>": "topics",
@@ -63,6 +71,7 @@ def test_the_keys_of_the_bucket_are_those_of_the_code() -> None:
         "<extension>": ".json",
         "<connector>": "c",
         "<seq>": "9" * 19,
+        "<window>": again.name,
     }
     for key, written in made.items():
         assert f"`{written}`" in table
@@ -117,8 +126,9 @@ def test_readmes_connector_loads() -> None:
 
 
 def guarantees() -> list[tuple[str, str]]:
-    """Every test file and test that the section names."""
-    return re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", section("Guarantees"))
+    """Every test file and test that the sections name."""
+    text = "".join(map(section, ("Guarantees", "Backfills and re-exports", "Knowing that an hour is complete")))
+    return re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text)
 
 
 @pytest.mark.parametrize(("path", "test"), guarantees())

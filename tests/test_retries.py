@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_s3.errors import Fenced, KafkaUnavailable, StoreRefused, StoreUnavailable
-from kafka_s3.retries import TIME_MAX_S, WAIT_MAX_S, Retrying
+from kafka_s3.retries import TIME_MAX_S, TOTAL_MAX_S, WAIT_MAX_S, Retrying
 from kafka_s3.settings.model import RetrySettings
 
 
@@ -64,22 +64,33 @@ def test_bounds_of_the_wait_double() -> None:
 def test_bounds_of_the_wait_are_the_documented_ones(backoff_ms: int, retries: int) -> None:
     """For any backoff and any retry, however late, the upper bound is min(24 h, backoff_ms * 2^(n-1))."""
     clock = Clock()
-    patient(retries, backoff_ms, clock, uniform=highest, time_max_s=float("inf"))(Failing(retries))
+    patient(retries, backoff_ms, clock, uniform=highest, time_max_s=float("inf"), total_max_s=float("inf"))(
+        Failing(retries)
+    )
     expected = [min(WAIT_MAX_S, backoff_ms * 2 ** (n - 1) / 1000) for n in range(1, retries + 1)]
     assert clock.sleeps == pytest.approx(expected)
+
+
+def test_the_documented_sums_of_waits() -> None:
+    """With the default backoff: 1.4 s after 3 retries, 204.6 s after 10, and 24 h for each from the 20th on."""
+    clock = Clock()
+    patient(21, 200, clock, uniform=highest, time_max_s=float("inf"), total_max_s=float("inf"))(Failing(21))
+    assert [sum(clock.sleeps[:retries]) for retries in (3, 10, 19, 20, 21)] == pytest.approx(
+        [1.4, 204.6, 104_857.4, 191_257.4, 277_657.4]
+    )
 
 
 def test_thousands_of_retries_do_not_overflow() -> None:
     """2^(n-1) is never computed past the cap: retry 5000 waits for at most 24 h, too."""
     clock = Clock()
-    patient(5000, 200, clock, uniform=highest, time_max_s=float("inf"))(Failing(5000))
+    patient(5000, 200, clock, uniform=highest, time_max_s=float("inf"), total_max_s=float("inf"))(Failing(5000))
     assert clock.sleeps[-1] == WAIT_MAX_S
 
 
 def test_the_wait_is_uniform_from_zero() -> None:
     """Full jitter: the draws fill [0, bound] evenly, they are not spread around the bound."""
     clock = Clock()
-    for seed in range(2000):
+    for seed in range(2000):  # each with a budget of its own
         patient(1, 1000, clock, uniform=random.Random(seed).uniform)(Failing(1))
     assert 0 <= min(clock.sleeps) < 0.01
     assert 0.99 < max(clock.sleeps) <= 1
@@ -143,8 +154,94 @@ def test_time_of_the_tries_counts() -> None:
     assert clock.sleeps == []
 
 
+def test_all_calls_together_have_an_hour_for_failing() -> None:
+    """A store that is ill for every call: the calls share an hour of failing tries and waits, then each is one try."""
+    clock = Clock()
+    retrying = patient(3, 60_000, clock, uniform=highest)
+    tries = []
+    for _ in range(20):
+        failing = Failing(100)
+        with pytest.raises(StoreUnavailable):
+            retrying(failing)
+        tries.append(failing.calls)
+    assert sum(clock.sleeps) <= TOTAL_MAX_S
+    # 60 + 120 + 240 s each; of the last 240 s only 60 and 120 fit, and then another 60.
+    assert tries == [4] * 8 + [3, 2] + [1] * 10
+    with pytest.raises(StoreUnavailable, match=r"no retry: 3600 s of this process went into requests that failed"):
+        retrying(Failing(100))
+
+
+def test_tries_that_fail_slowly_spend_the_hour_too() -> None:
+    """Time-outs of ten minutes: six of them are the hour, though nobody waited between them."""
+    clock = Clock()
+    retrying = patient(1, 0, clock, time_max_s=float("inf"))
+
+    def slow() -> None:
+        clock.now += 600
+        raise StoreUnavailable("read timed out")
+
+    messages = []
+    for _ in range(5):
+        with pytest.raises(StoreUnavailable) as caught:
+            retrying(slow)
+        messages.append(str(caught.value))
+    assert ["2 tries" in each for each in messages] == [True, True, True, False, False]
+    assert ["no retry" in each for each in messages] == [False, False, False, True, True]
+
+
+def test_what_passes_spends_nothing() -> None:
+    """Hours of requests that pass, and refusals that are final, leave the budget as it was."""
+    clock = Clock()
+    retrying = patient(1, 60_000, clock, uniform=highest)
+
+    def works() -> None:
+        clock.now += 10 * TOTAL_MAX_S
+
+    def refused() -> None:
+        clock.now += 10 * TOTAL_MAX_S
+        raise StoreRefused("no")
+
+    retrying(works)
+    with pytest.raises(StoreRefused):
+        retrying(refused)
+    assert retrying(Failing(1)) == "done"
+    assert clock.sleeps == [60]
+
+
+def test_without_retries_nothing_is_said_of_the_budget() -> None:
+    """`s3.part.retries=0`: one try, and the message is the store's alone."""
+    retrying = patient(0, 0, Clock(), total_max_s=0)
+    with pytest.raises(StoreUnavailable, match=r"^S3 answered 503 SlowDown\.$"):
+        retrying(Failing(1))
+
+
+def test_threads_spend_one_hour_together() -> None:
+    """Eight threads that fail at once never wait longer, all together, than the budget has."""
+    slept: list[float] = []
+    lock = threading.Lock()
+
+    def sleep(seconds: float) -> None:
+        with lock:
+            slept.append(seconds)
+
+    retrying = Retrying(
+        RetrySettings(1000, 1000), retry_on=StoreUnavailable, total_max_s=60, clock=lambda: 0.0, sleep=sleep
+    )
+
+    def fail() -> None:
+        with pytest.raises(StoreUnavailable):
+            retrying(Failing(10**6))
+
+    threads = [threading.Thread(target=fail) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 0 < sum(slept) <= 60
+
+
 def test_one_value_serves_many_threads() -> None:
-    """A `Retrying` holds no state of a call: threads that share it each get all their retries."""
+    """Threads that share a `Retrying` each get all their retries while there is time left."""
     retrying = Retrying(RetrySettings(3, 0), retry_on=StoreUnavailable)
     results: list[str] = []
     threads = [threading.Thread(target=lambda: results.append(retrying(Failing(3)))) for _ in range(8)]

@@ -72,7 +72,7 @@ def refusal(status: int, code: str, message: str = "Because.") -> bytes:
 
 
 CREATED_UPLOAD = answer(200, b"<R><UploadId>u1</UploadId></R>")
-PART = answer(200, ETag='"p"')
+PART = WRITTEN = answer(200, ETag='"p"')
 COMPLETED = answer(200, b"<R><ETag>e</ETag></R>")
 
 
@@ -80,4 +80,4 @@ def as_s3_does(seen: Seen) -> bytes:
     """Success, whatever is asked."""
     if seen.method == "POST":
         return CREATED_UPLOAD if "?uploads" in seen.path else COMPLETED
-    return PART if "partNumber" in seen.path else answer(200)
+    return PART if seen.method == "PUT" else answer(200)

@@ -23,10 +23,11 @@ from confluent_kafka.admin import (
 )
 
 from kafka_s3.errors import ConfigurationError, DataError, DataLoss, ExporterError, KafkaUnavailable, TopicMissing
-from kafka_s3.kafka import KafkaBroker, KafkaSource
+from kafka_s3.kafka import KafkaBroker, KafkaSource, divergence
 from kafka_s3.kafka import broker as planning_client
 from kafka_s3.kafka import reader as reading_client
 from kafka_s3.kafka.client import CONNECT_TIMEOUT_S, translate
+from kafka_s3.ports import LogPoint
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.settings.model import KafkaSettings
 from tests.support import make_settings
@@ -71,8 +72,9 @@ def nobody() -> Iterator[str]:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Broker and requests are given up sooner than users would."""
-    monkeypatch.setattr(planning_client, "CONNECT_TIMEOUT_S", 1.0)
-    monkeypatch.setattr(planning_client, "REQUEST_TIMEOUT_S", 1.0)
+    for module in (planning_client, divergence):
+        monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", 1.0)
+        monkeypatch.setattr(module, "REQUEST_TIMEOUT_S", 1.0)
 
 
 # Every error is translated
@@ -159,6 +161,7 @@ def test_no_brokers(address: str) -> None:
 # Nobody there
 
 
+@pytest.mark.heavy
 def test_broker_down(nobody: str) -> None:
     """A broker that is down is temporary: the message has its address and why, and which property to check."""
     assert CONNECT_TIMEOUT_S == 10
@@ -168,6 +171,7 @@ def test_broker_down(nobody: str) -> None:
 
 
 @pytest.mark.usefixtures("hasty")
+@pytest.mark.heavy
 def test_every_request_of_a_broker_that_is_down(nobody: str) -> None:
     """Whichever question comes first, the answer is the same kind of error, with the address."""
     down, tp = broker(settings(nobody, idle_timeout_ms=500), "orders"), TopicPartition("orders", 0)
@@ -177,6 +181,7 @@ def test_every_request_of_a_broker_that_is_down(nobody: str) -> None:
         lambda: down.offsets([tp]),
         lambda: down.offsets_for_time([tp], 0),
         lambda: down.first_timestamp(tp, 0, 1),
+        lambda: down.diverged({tp: LogPoint(1, 0)}),
     ):
         with pytest.raises(KafkaUnavailable, match=nobody):
             ask()
@@ -369,6 +374,18 @@ def test_a_group_that_may_not_be_described(secured: SecuredPart, topic_name: str
         asking.committed("connect-orders", [TopicPartition(topic_name, 0)])
 
 
+def test_retention_that_may_not_be_seen(secured: SecuredPart, topic_name: str) -> None:
+    """Without DescribeConfigs on a topic its retention is left out, and that of another is there."""
+    shown, hidden = f"{topic_name}-shown", f"{topic_name}-hidden"
+    for topic in (shown, hidden):
+        secured.create_topic(topic, 1, {"retention.ms": "90000"})
+        secured.allow("reader", topic, AclOperation.DESCRIBE, AclOperation.READ)
+    secured.allow("reader", shown, AclOperation.DESCRIBE_CONFIGS)
+    asking = broker(secured.client("reader"), shown, hidden)
+    assert asking.retention_ms([shown, hidden]) == {shown: 90_000}
+    assert asking.retention_ms([hidden]) == {}
+
+
 @pytest.mark.usefixtures("hasty")
 def test_plaintext_to_a_listener_that_wants_a_login(secured: SecuredPart) -> None:
     """A client without credentials is told what the connection said."""
@@ -454,6 +471,7 @@ def test_debug_is_not_silent(nobody: str) -> None:
 
 
 @pytest.mark.usefixtures("hasty")
+@pytest.mark.heavy
 def test_broker_that_falls_silent(secured: SecuredPart, topic_name: str) -> None:
     """A broker that stops answering is given up, in planning and in reading, and is fine again afterwards."""
     secured.create_topic(topic_name)
@@ -465,6 +483,8 @@ def test_broker_that_falls_silent(secured: SecuredPart, topic_name: str) -> None
     try:
         with pytest.raises(KafkaUnavailable, match=secured.bootstrap_servers):
             planning.offsets([tp])
+        with pytest.raises(KafkaUnavailable, match=f"{tp}.*{secured.bootstrap_servers}"):
+            planning.diverged({tp: LogPoint(1, 0)})
         with pytest.raises(KafkaUnavailable, match=r"\[0, 2\).*position 0"):
             read(kafka, topic_name, 0, 2)
     finally:

@@ -170,6 +170,7 @@ def test_broker_down(nobody: str, monkeypatch: pytest.MonkeyPatch, make: type[An
     assert caught.value.exit_status == 75
 
 
+@pytest.mark.heavy
 def test_broker_that_falls_silent(monkeypatch: pytest.MonkeyPatch, topic_name: str) -> None:
     """A letter that no broker took in time is named, with the reason; a new sink sends it once the broker is back."""
     monkeypatch.setattr(producing_client, "DELIVERY_TIMEOUT_S", 1.5)

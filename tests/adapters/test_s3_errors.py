@@ -20,10 +20,11 @@ from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 
 from kafka_s3.errors import ExporterError, StoreRefused, StoreUnavailable
-from kafka_s3.ports import ObjectInfo, Put
+from kafka_s3.ports import ObjectInfo, OpenUpload, Put
+from kafka_s3.retried import S3, Again
 from kafka_s3.s3 import S3Store
 from kafka_s3.settings.model import RetrySettings, S3Settings
-from tests.adapters.loopback import COMPLETED, CREATED_UPLOAD, PART, ScriptedServer, answer, refusal
+from tests.adapters.loopback import COMPLETED, CREATED_UPLOAD, PART, WRITTEN, ScriptedServer, answer, refusal
 
 SECRET = "SeCrEtSeCrEt"
 SETTINGS = S3Settings(
@@ -134,6 +135,153 @@ def test_answers(
     assert len(server.seen) == (3 if expected is StoreUnavailable else 1)
     assert ("(3 tries)" in str(caught.value)) == (expected is StoreUnavailable)
     assert SECRET not in str(caught.value)
+
+
+ROWS = [(row, S3[row]) for row in S3]
+
+
+@pytest.mark.parametrize("status", [200, 400, 503])
+@pytest.mark.parametrize(("code", "expected"), [row for row in ROWS if isinstance(row[0], str)])
+def test_every_code_of_the_table(
+    server: ScriptedServer, store: S3Store, code: str, expected: Again, status: int
+) -> None:
+    """A code that the table says is to be tried again is sent 1 + retries times, a final one once, under any status."""
+    server.answers = [refusal(status, code)] * 3
+    with pytest.raises(StoreUnavailable if expected is Again.YES else StoreRefused):
+        store.delete("k")
+    sent = [seen for seen in server.seen if seen.method == "DELETE"]  # botocore looks for the bucket's region, once
+    assert len(sent) == (3 if expected is Again.YES else 1)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        *[row for row in ROWS if isinstance(row[0], int)],
+        *[(status, Again.YES) for status in (500, 502, 503, 504, 509, 599)],
+        *[(status, Again.NO) for status in (400, 401, 403, 405, 406, 410, 411, 413, 416, 422)],
+    ],
+)
+@pytest.mark.parametrize("code", ["", "NeverHeardOf"])
+def test_every_status_of_the_table(
+    server: ScriptedServer, store: S3Store, status: int, expected: Again, code: str
+) -> None:
+    """Where the code says nothing, or there is none (a HEAD, a gateway's page), the status decides."""
+    server.answers = [refusal(status, code) if code else answer(status)] * 3
+    with pytest.raises(StoreUnavailable if expected is Again.YES else StoreRefused, match=str(status)):
+        store.delete("k")
+    assert len(server.seen) == (3 if expected is Again.YES else 1)
+
+
+NO_ANSWERS: dict[str, bytes | None] = {
+    "hangs up": None,
+    "noise": b"\x00\x01\x02 noise\r\n\r\n",
+    "half a header": b"HTTP/1.1 200 OK\r\nContent-Le",
+    "half a body": answer(200, b"<ListBucketResult>", length=1000),
+    "half a chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n<ListBucketResult>",
+    "half a document": answer(200, b"<ListBucketResult><Contents>"),
+    "an empty document": answer(200),
+    "another document": answer(200, b"<html><body>Please log in.</body></html>"),
+    "half an error": answer(503, b"<Error><Code>Slow"),
+    "an error that is a page": answer(502, b"<html><body><h1>Bad gateway</h1></body></html>"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_ANSWERS)
+def test_what_is_no_answer_is_tried_again(server: ScriptedServer, store: S3Store, kind: str) -> None:
+    """No answer, half of one, or something else's: it is asked again, and never taken for an empty list."""
+    empty = b"<R><IsTruncated>false</IsTruncated></R>"
+    for look in (store.list, store.uploads):
+        server.answers = [NO_ANSWERS[kind], NO_ANSWERS[kind], answer(200, empty)]
+        assert list(look("")) == []
+        server.answers = [NO_ANSWERS[kind]] * 3
+        with pytest.raises(StoreUnavailable, match="3 tries"):
+            list(look(""))
+    assert len(server.seen) == 12
+
+
+@pytest.mark.parametrize(("status", "code"), [(404, "NoSuchUpload"), (400, "RequestTimeout"), (403, "AccessDenied")])
+@pytest.mark.parametrize("kept", [0, 10, -1])
+def test_half_an_error_is_no_error(server: ScriptedServer, store: S3Store, status: int, code: str, kept: int) -> None:
+    """An error whose end is missing may have lost what it is: it is asked for again, and the whole one counts."""
+    document = f"<Error><Code>{code}</Code></Error>".encode()
+    half = answer(status, document[:kept], length=len(document))
+    server.answers = [half, half, answer(204)]
+    store.abort_upload(OpenUpload("k", "u1"))
+    server.answers = [half] * 3
+    with pytest.raises(StoreUnavailable, match=r"IncompleteRead.*3 tries"):
+        store.abort_upload(OpenUpload("k", "u1"))
+    assert len(server.seen) == 6
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>Please log in.</html>"])
+def test_success_without_what_belongs_to_it(server: ScriptedServer, store: S3Store, body: bytes) -> None:
+    """A 200 without the upload's id or an ETag (a proxy's page) is no success of a write: it is tried again."""
+    server.answers = [answer(200, body)] * 3
+    with pytest.raises(StoreUnavailable, match="no ETag"):
+        store.put_if_absent("k", b"x")
+    server.answers = [answer(200, body)] * 3
+    with pytest.raises(StoreUnavailable, match="no UploadId"):
+        store.start_multipart("k")
+    server.answers = [CREATED_UPLOAD, *[answer(200, body)] * 3]
+    upload = store.start_multipart("k")
+    with pytest.raises(StoreUnavailable, match="no ETag"):
+        upload.put_part(b"x")
+    server.answers = [CREATED_UPLOAD, PART, *[answer(200, body)] * 3]
+    upload = store.start_multipart("k")
+    upload.put_part(b"x")
+    with pytest.raises(StoreUnavailable, match="no ETag"):
+        upload.complete_if_absent()
+
+
+def test_a_list_of_uploads_that_goes_round(server: ScriptedServer, store: S3Store) -> None:
+    """A store whose next page is the same page again is refused, after the second look."""
+    page = (
+        b"<R><IsTruncated>true</IsTruncated><NextKeyMarker>a</NextKeyMarker><NextUploadIdMarker>1</NextUploadIdMarker>"
+    )
+    server.answers = [answer(200, page + b"<Upload><Key>a</Key><UploadId>1</UploadId></Upload></R>")] * 9
+    with pytest.raises(StoreRefused, match="again and again"):
+        list(store.uploads(""))
+    assert len(server.seen) == 2
+
+
+PERMISSIONS: dict[str, Callable[[S3Store], object]] = {
+    "s3:DeleteObject": lambda store: store.delete("k"),
+    "s3:ListBucketMultipartUploads": lambda store: list(store.uploads("p/")),
+    "s3:AbortMultipartUpload": lambda store: store.abort_upload(OpenUpload("k", "u1")),
+    "s3:ListBucket": lambda store: list(store.list("p/")),
+    "s3:GetObject": lambda store: store.get("k"),
+    "s3:PutObjectTagging": lambda store: store.put_tags("k", {"a": "b"}),
+}
+
+
+@pytest.mark.parametrize("permission", PERMISSIONS)
+def test_a_permission_that_is_missing_has_a_name(server: ScriptedServer, store: S3Store, permission: str) -> None:
+    """A 403 is final, says what the credentials need, and for garbage collection that is more than for an export."""
+    server.answers = [refusal(403, "AccessDenied")]
+    with pytest.raises(StoreRefused, match=rf"allow them {permission}\b"):
+        PERMISSIONS[permission](store)
+    assert len(server.seen) == 1
+
+
+def test_delete_where_missing_is_an_error(server: ScriptedServer, store: S3Store) -> None:
+    """Amazon's answer to a missing key is 204; a store that says 404 says the same. A missing bucket is refused."""
+    server.answers = [refusal(404, "NoSuchKey"), answer(404)]
+    store.delete("k")
+    store.delete("k")
+    server.answers = [refusal(404, "NoSuchBucket")]
+    with pytest.raises(StoreRefused, match="bucket 'lake' does not exist"):
+        store.delete("k")
+
+
+def test_all_calls_of_a_store_share_an_hour(server: ScriptedServer) -> None:
+    """A store that has been ill for an hour of a process gets one request a call from then on, and a note says why."""
+    store = S3Store(replace(SETTINGS, endpoint_url=server.url))
+    store._retrying._budget.spend(3600)
+    server.answers = [refusal(503, "SlowDown"), answer(204)]
+    with pytest.raises(StoreUnavailable, match=r"SlowDown.*no retry: 3600 s of this process"):
+        store.delete("k")
+    store.delete("k")
+    assert len(server.seen) == 2
 
 
 def test_secrets_never_show(server: ScriptedServer) -> None:
@@ -349,7 +497,7 @@ def test_put_arguments(server: ScriptedServer) -> None:
     """What is added to a put goes to PUT and to the start of a multipart upload, a customer's key to every request."""
     arguments = {"ACL": "private", "SSECustomerAlgorithm": "AES256", "SSECustomerKey": "k" * 32}
     store = S3Store(replace(SETTINGS, endpoint_url=server.url, put_arguments=arguments))
-    server.answers = [answer(200), CREATED_UPLOAD, PART, COMPLETED, answer(200), answer(200, b"x")]
+    server.answers = [WRITTEN, CREATED_UPLOAD, PART, COMPLETED, answer(200), answer(200, b"x")]
     store.put_if_absent("k", b"x")
     upload = store.start_multipart("k")
     upload.put_part(b"x")
@@ -363,7 +511,7 @@ def test_put_arguments(server: ScriptedServer) -> None:
 
 def test_requests_are_plain(server: ScriptedServer, store: S3Store) -> None:
     """No checksum trailer and no chunked body, which many stores refuse: the bytes with their length."""
-    server.answers = [answer(200)]
+    server.answers = [WRITTEN]
     store.put_if_absent("k", b"body", metadata={"sha256": "0"})
     (seen,) = server.seen
     assert seen.path == "/lake/k"  # path style
@@ -376,7 +524,7 @@ def test_requests_are_plain(server: ScriptedServer, store: S3Store) -> None:
 )
 def test_expect_continue(server: ScriptedServer, expect: bool, size: int, sent: bool) -> None:
     """A large body waits for the store's "100 Continue" unless that is switched off; a small one never does."""
-    server.answers = [answer(200)]
+    server.answers = [WRITTEN]
     S3Store(replace(SETTINGS, endpoint_url=server.url, expect_continue=expect)).put_if_absent("k", bytes(size))
     (seen,) = server.seen
     assert ("expect" in seen.headers) == sent
@@ -390,7 +538,9 @@ def test_the_body_is_signed_only_without_tls(scheme: str, signed: bool) -> None:
 
     def reply(request: Any, **_: object) -> Any:
         hashes.append(request.headers["X-Amz-Content-SHA256"].decode())
-        return AWSResponse(request.url, 200, HTTPHeaders(), SimpleNamespace(stream=lambda: iter(())))
+        return AWSResponse(
+            request.url, 200, HTTPHeaders.from_dict({"ETag": "e"}), SimpleNamespace(stream=lambda: iter(()))
+        )
 
     store = S3Store(replace(SETTINGS, endpoint_url=f"{scheme}://store.invalid"))
     store._client.meta.events.register("before-send.s3", reply)
@@ -400,7 +550,7 @@ def test_the_body_is_signed_only_without_tls(scheme: str, signed: bool) -> None:
 
 def test_proxy(server: ScriptedServer) -> None:
     """With `s3.proxy.url` requests go there, with the store's address in them."""
-    server.answers = [answer(200)]
+    server.answers = [WRITTEN]
     S3Store(replace(SETTINGS, endpoint_url="http://store.invalid", proxy_url=server.url)).put_if_absent("k", b"")
     assert server.seen[0].path == "http://store.invalid/lake/k"
 
@@ -427,5 +577,5 @@ def test_half_of_the_credentials() -> None:
 
 def test_pickle(server: ScriptedServer, store: S3Store) -> None:
     """A store travels to a Spark task as its settings and works there."""
-    server.answers = [answer(200)]
+    server.answers = [WRITTEN]
     assert pickle.loads(pickle.dumps(store)).put_if_absent("k", b"") is Put.CREATED

@@ -66,20 +66,35 @@ def test_connections_by_name(monkeypatch: pytest.MonkeyPatch, connector: Path) -
 
 
 def test_no_connections(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
-    """Connections need not exist, and the sample that `airflow standalone` puts into a new database is none."""
+    """Airflow's default connections need not exist, and the sample that `airflow standalone` puts into a new database
+    is none."""
     from kafka_s3_airflow.connections import load_connector
 
-    connector.write_text(
-        f"{CONNECTOR}consumer.override.bootstrap.servers=own:9092\n"
-        "export.kafka.conn.id=nowhere\nexport.aws.conn.id=nowhere\n"
-    )
+    connector.write_text(f"{CONNECTOR}consumer.override.bootstrap.servers=own:9092\n")
+    monkeypatch.setattr("kafka_s3_airflow.connections.find_connection", lambda conn_id: None)
     found = load_connector(connector)
     assert (found.handover.kafka, found.handover.aws) == (None, None)
+    monkeypatch.undo()
     connector.write_text(CONNECTOR)
     sample = {"bootstrap.servers": "broker:29092", "group.id": "my-group"}
     set_connection(monkeypatch, "kafka_default", conn_type="kafka", extra=sample)
     (connector.parent / "worker.properties").write_text("bootstrap.servers=worker:9092\n")
     assert load_connector(connector).settings.kafka.client["bootstrap.servers"] == "worker:9092"
+
+
+def test_connections_that_are_named_and_not_there(connector: Path) -> None:
+    """A connection that the connector names has to exist: without it another Kafka, or another identity, might do."""
+    from kafka_s3.errors import ConfigurationError
+    from kafka_s3_airflow.connections import load_connector
+
+    connector.write_text(
+        f"{CONNECTOR}consumer.override.bootstrap.servers=own:9092\n"
+        "export.kafka.conn.id=nowhere\nexport.aws.conn.id=elsewhere\n"
+    )
+    with pytest.raises(ConfigurationError) as caught:
+        load_connector(connector)
+    assert "export.kafka.conn.id=nowhere: is no connection of Airflow's" in str(caught.value)
+    assert "export.aws.conn.id=elsewhere: is no connection of Airflow's" in str(caught.value)
 
 
 def test_a_role_is_refused(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
@@ -121,18 +136,17 @@ def test_spark_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that is missing or unparsable is an error that says what to do; YARN is fine if it is meant."""
     from airflow.sdk.exceptions import AirflowFailException
 
-    from kafka_s3_airflow.connections import find_connection
-    from kafka_s3_airflow.operators import check_connection
+    from kafka_s3_airflow.connections import check_spark
 
     monkeypatch.setenv("AIRFLOW_CONN_UNPARSABLE", "spark://local[2]")
     for conn_id in ("nowhere", "unparsable"):
         with pytest.raises(AirflowFailException, match=f"{conn_id} is missing, or cannot be parsed.*connections add"):
-            check_connection(conn_id, find_connection(conn_id))
+            check_spark(conn_id)
     set_connection(monkeypatch, "meant", conn_type="spark", host="yarn")
     monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
-    check_connection("meant", find_connection("meant"))
+    check_spark("meant")
     set_connection(monkeypatch, "standalone", conn_type="spark", host="spark://127.0.0.1", port=7077)
-    check_connection("standalone", find_connection("standalone"))
+    check_spark("standalone")
 
 
 def test_spark_submit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -13,6 +13,10 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+
+# Airflow looks for its plugins when the first timetable of ours is built, with warnings of its own.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
 HEAVY = ("pyspark", "pyarrow", "boto3", "botocore", "confluent_kafka", "pandas", "numpy", "fastavro")
 
 GOOD = """\
@@ -26,6 +30,7 @@ format.class=io.confluent.connect.s3.format.json.JsonFormat
 value.converter=org.apache.kafka.connect.json.JsonConverter
 value.converter.schemas.enable=false
 flush.size=100
+export.reexport.enable=false
 """
 
 
@@ -45,7 +50,7 @@ def bag_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     from airflow.dag_processing.dagbag import DagBag
 
     monkeypatch.setenv("KAFKA_S3_CONNECTORS", str(folder))
-    return DagBag(str(ROOT / "dags"), collect_dags=True)
+    return DagBag(str(ROOT / "dags" / "exporters.py"), collect_dags=True)
 
 
 def serialized(dag: Any) -> str:
@@ -55,11 +60,12 @@ def serialized(dag: Any) -> str:
 
 
 def healthy(dag: Any) -> bool:
-    return bool(dag.tags == {"kafka-s3"})
+    return bool("kafka-s3" in dag.tags and "broken" not in dag.tags)
 
 
 def test_the_repository_s_connectors_are_dags(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every file in connectors/ but the worker's is a healthy DAG named after its connector, without import errors."""
+    """Every file in connectors/ but the worker's is a healthy DAG named after its connector, without import errors;
+    beside them there are the examples."""
     from airflow.dag_processing.dagbag import DagBag
 
     monkeypatch.delenv("KAFKA_S3_CONNECTORS", raising=False)
@@ -67,10 +73,14 @@ def test_the_repository_s_connectors_are_dags(monkeypatch: pytest.MonkeyPatch) -
     assert bag.import_errors == {}
     assert "orders" in bag.dag_ids
     files = [path for path in (ROOT / "connectors").iterdir() if path.name != "worker.properties"]
-    assert len(bag.dag_ids) == len(files)
+    by_file: dict[Path, list[Any]] = {}
     for dag in bag.dags.values():
+        by_file.setdefault(Path(dag.fileloc), []).append(dag)
+    exports = by_file.pop(ROOT / "dags" / "exporters.py")
+    assert len(exports) == 2 * len(files)  # and what exports its windows again
+    for dag in exports:
         assert healthy(dag), dag.doc_md
-        assert Path(dag.fileloc) == ROOT / "dags" / "exporters.py"
+    assert by_file.keys() == set((ROOT / "dags" / "examples").glob("*.py"))
 
 
 def test_what_a_dag_is(tmp_path: Path) -> None:
@@ -102,6 +112,17 @@ def test_retries_can_be_set(tmp_path: Path) -> None:
     assert "KAFKA_S3_RETRIES=many" in dag.doc_md
 
 
+def test_owner_and_tags(tmp_path: Path) -> None:
+    """export.owner owns every task of the connector's DAGs, else Airflow's default; export.tags are added to ours."""
+    write(tmp_path, "a.properties", "a", "export.owner=Ann\nexport.tags=team-x, gold\nexport.verify.schedule=@daily\n")
+    write(tmp_path, "b.properties", "b")
+    dags = dags_of(tmp_path)
+    for dag_id in ("a", "a__verify"):
+        assert (dags[dag_id].owner, dags[dag_id].tags) == ("Ann", {"kafka-s3", "team-x", "gold"})
+        assert {each.owner for each in dags[dag_id].tasks} == {"Ann"}
+    assert (dags["b"].owner, dags["b"].tags) == ("airflow", {"kafka-s3"})
+
+
 @pytest.mark.parametrize(
     ("interval_ms", "cron"),
     [
@@ -115,13 +136,13 @@ def test_retries_can_be_set(tmp_path: Path) -> None:
     ],
 )
 def test_schedule(tmp_path: Path, interval_ms: str, cron: str) -> None:
-    """rotate.schedule.interval.ms and timezone are a cron with data intervals, in local time; unset is hourly."""
+    """rotate.schedule.interval.ms is a cron with data intervals in UTC, which has no clock changes; unset is hourly."""
     extra = f"rotate.schedule.interval.ms={interval_ms}\n" if interval_ms else ""
-    write(tmp_path, "a.properties", "a", f"{extra}timezone=Europe/Berlin\n")
+    write(tmp_path, "a.properties", "a", f"{extra}timezone=UTC\n")
     timetable = dags_of(tmp_path)["a"].timetable
     assert type(timetable).__name__ == "CronDataIntervalTimetable"
     assert timetable.expression == cron
-    assert timetable.timezone.name == "Europe/Berlin"
+    assert timetable.timezone == "UTC"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +161,7 @@ def test_schedule_that_cron_cannot_say(tmp_path: Path, interval_ms: str, spoken:
     write(tmp_path, "a.properties", "a", f"rotate.schedule.interval.ms={interval_ms}\ntimezone=Europe/Berlin\n")
     dag = dags_of(tmp_path)["a"]
     assert healthy(dag), dag.doc_md
-    assert type(dag.timetable).__name__ == "MidnightTimetable"
+    assert type(dag.timetable).__name__ == "BoundaryTimetable"
     assert dag.timetable.summary == dag.timetable.description == f"{spoken} from midnight (Europe/Berlin)"
     assert f"Runs {spoken} from midnight (Europe/Berlin)" in dag.doc_md
 
@@ -218,7 +239,7 @@ def test_a_dag_that_airflow_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise RuntimeError("no such timetable")
 
     write(tmp_path, "a.properties", "a")
-    monkeypatch.setattr(dags, "timetable_of", refuse)
+    monkeypatch.setattr(dags, "schedule_of", refuse)
     bag = bag_of(tmp_path, monkeypatch)
     assert bag.import_errors == {}
     assert list(bag.dag_ids) == ["a"]
@@ -291,7 +312,9 @@ plugins, errors = plugins_manager._get_plugins()
 import json as again
 assert again is json and json.loads("[1]") == [1]
 assert list(plugins_manager.get_timetables_plugins()) == [
-    "kafka_s3_airflow.schedules.MidnightTimetable"
+    "kafka_s3_airflow.schedules.BoundaryTimetable",
+    "kafka_s3_airflow.schedules.MidnightTimetable",
+    "kafka_s3_airflow.schedules.OnRequestTimetable",
 ]
 print(json.dumps([[str(each.source) for each in plugins if each.name == "kafka_s3"], errors]))
 """

@@ -23,7 +23,7 @@ from kafka_s3.commit_log import Interval
 from kafka_s3.schedule import slots
 from kafka_s3.settings.model import ScheduleSettings
 from kafka_s3_airflow.dags import dags_of
-from kafka_s3_airflow.schedules import HALF_HOUR_CHANGES, MidnightTimetable, cron_of, next_interval, timetable_of
+from kafka_s3_airflow.schedules import HALF_HOUR_CHANGES, BoundaryTimetable, cron_of, next_interval, timetable_of
 from tests.airflow.test_integrity import write
 
 MINUTE = 60_000
@@ -68,8 +68,8 @@ def cron(interval_ms: int, zone: str) -> CronDataIntervalTimetable:
     return CronDataIntervalTimetable(expression, pendulum.timezone(zone))
 
 
-def ours(interval_ms: int, zone: str) -> MidnightTimetable:
-    return MidnightTimetable(ScheduleSettings(interval_ms, zone))
+def ours(interval_ms: int, zone: str) -> BoundaryTimetable:
+    return BoundaryTimetable(ScheduleSettings(interval_ms, zone))
 
 
 def scheduled(timetable: CoreTimetable, begin: pendulum.DateTime, until: pendulum.DateTime) -> Iterator[DataInterval]:
@@ -99,6 +99,7 @@ def changes_of(zone: str) -> list[pendulum.DateTime]:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.heavy
 def test_a_year_is_crons_year(zone: str) -> None:
     """Where cron can say an interval, both timetables give the same data intervals all the year."""
     begin, until = local(zone, 2026, 1, 1), local(zone, 2027, 1, 1)
@@ -163,7 +164,7 @@ def test_airflow_is_answered_as_cron_answers(
         )
     found = next_interval(schedule, previous, restriction, ms(now))
     assert (None if found is None else of_airflow(found)) == (None if expected is None else expected.data_interval)
-    manual = MidnightTimetable(schedule).infer_manual_data_interval(run_after=now)
+    manual = BoundaryTimetable(schedule).infer_manual_data_interval(run_after=now)
     assert manual == theirs.infer_manual_data_interval(run_after=now)
 
 
@@ -203,7 +204,7 @@ def test_half_an_hour_of_daylight_saving(zone: str) -> None:
     with pytest.raises(ValueError, match="did not advance past"):
         list(scheduled(cron(HOUR, zone), *span))
     timetable = timetable_of(ScheduleSettings(HOUR, zone))
-    assert isinstance(timetable, MidnightTimetable)
+    assert isinstance(timetable, BoundaryTimetable)
     found = list(scheduled(timetable, *span))
     assert len(found) >= 20
     assert all(one.end == other.start for one, other in pairwise(found))
@@ -239,7 +240,7 @@ def shown(interval: DataInterval, zone: str) -> tuple[str, str]:
 def test_stored_and_read_back(tmp_path: Path) -> None:
     """The scheduler's DAG has the same timetable; a backfill over Berlin's short night has the engine's intervals."""
     dag = stored(tmp_path, 90 * MINUTE, "Europe/Berlin")
-    assert type(dag.timetable) is MidnightTimetable
+    assert type(dag.timetable) is BoundaryTimetable
     assert dag.timetable.summary == "every 90 minutes from midnight (Europe/Berlin)"
     assert dag.timetable.serialize() == {"interval_ms": 90 * MINUTE, "timezone": "Europe/Berlin"}
     span = (local("Europe/Berlin", 2026, 3, 28, 22), local("Europe/Berlin", 2026, 3, 29, 4))
@@ -288,7 +289,7 @@ def test_the_first_run_is_for_the_last_complete_interval(tmp_path: Path) -> None
 def test_a_late_run_plans_the_intervals_of_punctual_ones(interval_ms: int, zone: str, now_ms: int, missed: int) -> None:
     """The batches of a run after an outage are the runs that Airflow would have started."""
     schedule = ScheduleSettings(interval_ms, zone)
-    timetable = MidnightTimetable(schedule)
+    timetable = BoundaryTimetable(schedule)
     runs = [timetable.infer_manual_data_interval(run_after=at(now_ms))]
     for _ in range(missed + 1):
         info = timetable.next_dagrun_info(last_automated_data_interval=runs[-1], restriction=EVERYTHING)

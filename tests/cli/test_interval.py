@@ -6,6 +6,7 @@ import click
 import pytest
 
 from kafka_s3.cli.common import Time, iso
+from kafka_s3.cli.interval import chosen_interval
 from kafka_s3.schedule import last_complete
 from kafka_s3.settings.model import ScheduleSettings
 
@@ -48,3 +49,9 @@ def test_the_last_complete_interval_is_the_schedules(
     """Without an option a run takes the interval that Airflow would give a manual run: the last complete one."""
     chosen = last_complete(ScheduleSettings(interval_ms, timezone), _ms(at))
     assert (chosen.start_ms, chosen.end_ms) == (_ms(start), _ms(end))
+
+
+def test_without_a_schedule_by_time_a_run_takes_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """As a run in Airflow does, where `export.schedule` is none."""
+    assert chosen_interval(ScheduleSettings(timed=False), None, until_now=False) is None
+    assert "no schedule by time" in capsys.readouterr().err

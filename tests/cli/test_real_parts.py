@@ -211,6 +211,7 @@ def closed_port() -> str:
         return f"127.0.0.1:{reserved.getsockname()[1]}"
 
 
+@pytest.mark.heavy
 def test_a_broker_that_is_down_is_said(connector: Connector, closed_port: str) -> None:
     """run ends with 75; status still shows the log, says that Kafka did not answer, and ends with 1."""
     _exported(connector)
@@ -279,6 +280,7 @@ def test_a_run_on_spark_is_the_same_and_leaves_no_files(connector: Connector, ja
     assert (idle.returncode, idle.stdout) == (0, "Nothing new.\n")
 
 
+@pytest.mark.heavy
 def test_sparks_exit_status_is_passed_through(connector: Connector, java_home: str) -> None:
     """A bad record ends the driver with 65, and so spark-submit and this command."""
     connector.produce_values([b'{"n":0}', b"{oops"])
@@ -287,6 +289,7 @@ def test_sparks_exit_status_is_passed_through(connector: Connector, java_home: s
     assert "offset 1: not JSON" in result.stdout  # where spark-submit puts all that its driver says
 
 
+@pytest.mark.heavy
 def test_spark_ends_with_its_command(connector: Connector, java_home: str, tmp_path: Path) -> None:
     """Killed without a chance to clean up, the command takes the JVM and the driver with it."""
     connector.produce(5)

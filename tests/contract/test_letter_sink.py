@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from kafka_s3.errors import LogDamaged
+from kafka_s3.export.letters.report import report
 from kafka_s3.export.log import Log
-from kafka_s3.export.report_letters import report
 from kafka_s3.export.run import Exporter
 from kafka_s3.kafka import DeadLetterTopic
 from kafka_s3.letters import DeadLetter

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kafka_s3.errors import StoreRefused
+from kafka_s3.errors import StoreRefused, StoreUnavailable
 from kafka_s3.memory import MemoryStore
 from kafka_s3.ports import ObjectInfo, ObjectStore, Put
 from kafka_s3.s3 import S3Store
@@ -42,7 +42,7 @@ class Subject:
 def subject(request: pytest.FixtureRequest, bucket_name: str) -> Subject:
     if request.param == "memory":
         memory = MemoryStore()
-        return Subject(memory, memory.uploads, memory.tags)
+        return Subject(memory, memory.uploads_open, memory.tags)
     server: Any = request.getfixturevalue(request.param)
     server.create_bucket(bucket_name)
     settings = S3Settings(
@@ -93,6 +93,18 @@ def test_metadata_comes_back(store: ObjectStore) -> None:
     metadata = {"sha256": hashlib.sha256(b"12345").hexdigest(), "records": "100"}
     store.put_if_absent("k", b"12345", metadata=metadata)
     assert store.head("k") == ObjectInfo("k", 5, metadata)
+
+
+def test_when_it_was_written(store: ObjectStore) -> None:
+    """Head and listing agree, to the second that HTTP tells, and later objects are not older."""
+    store.put_if_absent("a", b"1")
+    store.put_if_absent("b", b"1")
+    listed = {info.key: info.modified_ms for info in store.list("")}
+    seen = {key: info.modified_ms for key in ("a", "b") if (info := store.head(key)) is not None}
+    assert listed.keys() == seen.keys() == {"a", "b"}
+    assert all(ms is not None and ms > 1_700_000_000_000 for ms in (*listed.values(), *seen.values()))
+    assert {key: ms // 1000 for key, ms in listed.items() if ms} == {key: ms // 1000 for key, ms in seen.items() if ms}
+    assert (listed["a"] or 0) <= (listed["b"] or 0)
 
 
 def test_no_metadata(store: ObjectStore) -> None:
@@ -262,6 +274,112 @@ def test_abort_after_completion_changes_nothing(subject: Subject) -> None:
     assert upload.complete_if_absent() is Put.CREATED
     upload.abort()
     assert subject.store.get("k") == b"done"
+
+
+def start(store: ObjectStore, key: str, *parts: bytes) -> Any:
+    upload = store.start_multipart(key)
+    for part in parts:
+        upload.put_part(part)
+    return upload
+
+
+def test_uploads_under_a_prefix(store: ObjectStore) -> None:
+    """Uploads under way are listed by prefix, one of no part too, each of two of one key; what has ended is not."""
+    done, given_up = start(store, "p/done", b"1"), start(store, "p/given up", b"1")
+    for upload in ("p/a", "p/a", "p/b+0000000042.json", "other/c"):
+        start(store, upload, b"1")
+    start(store, "p/empty")
+    done.complete_if_absent()
+    given_up.abort()
+    found = list(store.uploads("p/"))
+    assert sorted(each.key for each in found) == ["p/a", "p/a", "p/b+0000000042.json", "p/empty"]
+    assert len({each.id for each in found}) == 4
+    assert [each.key for each in store.uploads("other/")] == ["other/c"]
+    assert list(store.uploads("none/")) == []
+
+
+def test_uploads_over_several_pages(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many uploads a page has, the listing has all of them, each once."""
+    monkeypatch.setattr("kafka_s3.s3.store.PAGE_UPLOADS_MAX", 2)
+    names = [f"p/{number}" for number in range(7)]
+    for name in names:
+        start(store, name, b"1")
+    found = list(store.uploads("p/"))
+    assert sorted(each.key for each in found) == names
+    assert len({each.id for each in found}) == 7
+
+
+def test_abort_of_somebodys_upload(subject: Subject) -> None:
+    """It takes that upload and no other, not even of the same key; its owner finds out, and no object comes of it."""
+    store = subject.store
+    theirs, ours = start(store, "k", b"theirs"), start(store, "k", b"ours")
+    first, second = store.uploads("k")
+    store.abort_upload(first)
+    assert [each.id for each in store.uploads("k")] == [second.id]
+    answers = []
+    for upload in (theirs, ours):
+        try:
+            answers.append(upload.complete_if_absent())
+        except StoreUnavailable:
+            continue
+    assert answers == [Put.CREATED]
+    assert store.get("k") in (b"theirs", b"ours")
+    assert list(store.uploads("k")) == []
+
+
+def test_a_part_of_an_upload_that_somebody_aborted(store: ObjectStore) -> None:
+    """Garbage collection or a lifecycle rule took it under a run that slept: a retry writes it anew, and nothing says
+    that the configuration is wrong."""
+    upload = start(store, "k", b"first")
+    for found in store.uploads("k"):
+        store.abort_upload(found)
+    with pytest.raises(StoreUnavailable):
+        upload.put_part(b"second")
+    upload.abort()
+    assert store.get("k") is None
+
+
+def test_abort_of_an_upload_that_has_ended(store: ObjectStore) -> None:
+    """Completed or aborted meanwhile: nothing is to be done, and the object stays."""
+    completed, aborted = start(store, "completed", b"1"), start(store, "aborted", b"1")
+    found = {each.key: each for each in store.uploads("")}
+    completed.complete_if_absent()
+    aborted.abort()
+    for upload in found.values():
+        store.abort_upload(upload)
+        store.abort_upload(upload)
+    assert store.get("completed") == b"1"
+    assert list(store.uploads("")) == []
+
+
+def test_delete(store: ObjectStore) -> None:
+    """Exactly that object is gone, at once and from the list; its name may be taken again."""
+    names = ["a+1.json", "a/b", "a/b+1", "a/bc", "b"]
+    for name in names:
+        store.put_if_absent(name, name.encode())
+    store.delete("a/b")
+    assert (store.head("a/b"), store.get("a/b")) == (None, None)
+    assert keys(store.list("")) == ["a+1.json", "a/b+1", "a/bc", "b"]
+    assert all(store.get(name) == name.encode() for name in names if name != "a/b")
+    assert store.put_if_absent("a/b", b"new") is Put.CREATED
+    assert store.get("a/b") == b"new"
+
+
+@pytest.mark.parametrize("key", ["missing", "not/there", "there", "there/below/deeper", *STRANGE_KEYS])
+def test_delete_of_a_missing_key(store: ObjectStore, key: str) -> None:
+    """It is fine, also where the key is a part of another one, or goes on from one; nothing else is touched."""
+    store.put_if_absent("there/below", b"1")
+    store.delete(key)
+    assert keys(store.list("")) == ["there/below"]
+
+
+def test_delete_leaves_uploads_alone(store: ObjectStore) -> None:
+    """An object goes, an upload of the same key goes on."""
+    upload = start(store, "k", b"new")
+    store.put_if_absent("k", b"old")
+    store.delete("k")
+    assert upload.complete_if_absent() is Put.CREATED
+    assert store.get("k") == b"new"
 
 
 TAGS = {"startOffset": "42", "team": "data/über: a+b=c@d"}

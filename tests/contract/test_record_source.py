@@ -19,7 +19,7 @@ from kafka_s3.errors import DataLoss, KafkaUnavailable, TopicMissing
 from kafka_s3.kafka import KafkaBroker, KafkaSource
 from kafka_s3.kafka.reader import BATCH_BYTES, BATCH_RECORDS_MAX
 from kafka_s3.memory import MemoryBroker
-from kafka_s3.ports import Broker, GroupOffsets, RangeReader, RecordSource, TimedOffset
+from kafka_s3.ports import Broker, GroupOffsets, LogPoint, RangeReader, RecordSource, TimedOffset
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.settings.model import KafkaSettings
@@ -44,6 +44,9 @@ class Cluster(Protocol):
         """A source that gives up soon where nothing comes."""
 
     def create(self, topic: str, partitions: int = 1) -> None: ...
+    def create_kept(self, topic: str, retention_ms: int | None) -> None:
+        """A topic whose records are deleted by age, or never."""
+
     def delete(self, topic: str) -> None: ...
     def append(self, tp: TopicPartition, *records: Record) -> None: ...
     def abort(self, tp: TopicPartition, *timestamps: int) -> None:
@@ -72,6 +75,10 @@ class MemoryCluster:
 
     def create(self, topic: str, partitions: int = 1) -> None:
         self.broker.create_topic(topic, partitions)
+
+    def create_kept(self, topic: str, retention_ms: int | None) -> None:
+        self.broker.create_topic(topic)
+        self.broker.set_retention(topic, retention_ms)
 
     def delete(self, topic: str) -> None:
         self.broker.delete_topic(topic)
@@ -122,6 +129,10 @@ class RealCluster:
 
     def create(self, topic: str, partitions: int = 1) -> None:
         self.part.create_topic(topic, partitions, TOPIC)
+
+    def create_kept(self, topic: str, retention_ms: int | None) -> None:
+        kept_ms = -1 if retention_ms is None else retention_ms
+        self.part.create_topic(topic, 1, {"retention.ms": str(kept_ms)})
 
     def delete(self, topic: str) -> None:
         self.part.delete_topic(topic)
@@ -472,6 +483,55 @@ def test_offsets(cluster: Cluster, topic_name: str) -> None:
     assert cluster.broker.offsets_for_time([], 0) == {}
 
 
+def test_log_that_is_what_it_was(cluster: Cluster, topic_name: str) -> None:
+    """No log parts from itself: not at its beginning, in its middle, in a hole, or at its end, of whatever epoch."""
+    tps = [TopicPartition(topic_name, p) for p in range(3)]
+    cluster.create(topic_name, 3)
+    for tp in tps:
+        cluster.append(tp, *made(3))
+    cluster.abort(tps[0], 1)
+    assert {offsets.leader_epoch for offsets in cluster.broker.offsets(tps).values()} == {0}
+    for offsets in ([3, 0, 1], [4, 3, 2], [5, 3, 3]):
+        assert cluster.broker.diverged({tp: LogPoint(at, 0) for tp, at in zip(tps, offsets, strict=True)}) == {}
+    assert cluster.broker.diverged({}) == {}
+
+
+def test_log_that_is_shorter(cluster: Cluster, topic_name: str) -> None:
+    """A point above the end of the log: it parts there. Points of other partitions have answers of their own."""
+    short, long = TopicPartition(topic_name, 0), TopicPartition(topic_name, 1)
+    cluster.create(topic_name, 2)
+    cluster.append(short, *made(3))
+    cluster.append(long, *made(9))
+    assert cluster.broker.diverged({short: LogPoint(7, 0), long: LogPoint(7, 0)}) == {short: 3}
+
+
+def test_log_in_an_open_transaction(cluster: Cluster, tp: TopicPartition) -> None:
+    """A point above the LSO is asked about like any other: an open transaction holds no answer up."""
+    cluster.append(tp, *made(2))
+    with cluster.transaction(tp, *made(2)):
+        assert cluster.broker.diverged({tp: LogPoint(4, 0)}) == {}
+
+
+def test_log_whose_start_has_passed_a_point(cluster: Cluster, tp: TopicPartition) -> None:
+    """What retention took is lost, which the log start says: the log itself is what it was."""
+    cluster.append(tp, *made(6))
+    cluster.delete_before(tp, 4)
+    assert cluster.broker.diverged({tp: LogPoint(2, 0)}) == {}
+
+
+def test_log_that_never_had_the_epoch(cluster: Cluster, tp: TopicPartition) -> None:
+    """An epoch newer than any of the log: nothing shows that a record is the same, back to the log start."""
+    cluster.append(tp, *made(6))
+    cluster.delete_before(tp, 2)
+    assert cluster.broker.diverged({tp: LogPoint(5, 7)}) == {tp: 2}
+
+
+def test_log_of_no_topic(cluster: Cluster) -> None:
+    """A topic that does not exist is an error that names it, here too."""
+    with pytest.raises(TopicMissing, match="no-such-topic"):
+        cluster.broker.diverged({TopicPartition("no-such-topic", 0): LogPoint(1, 0)})
+
+
 def test_offsets_for_time(cluster: Cluster, tp: TopicPartition) -> None:
     """The first offset at or after a time, with its timestamp; before all: the first; after all: none."""
     cluster.append(tp, *made(5))
@@ -565,6 +625,15 @@ def test_committed_of_no_group(cluster: Cluster, tp: TopicPartition) -> None:
     assert cluster.broker.committed(f"nobody-{uuid.uuid4()}", [tp]) == GroupOffsets(0, {})
 
 
+def test_retention(cluster: Cluster, topic_name: str) -> None:
+    """How long each topic keeps a record, `None` for ever; what is not there is left out."""
+    cluster.create_kept(f"{topic_name}-short", 90_000)
+    cluster.create_kept(f"{topic_name}-ever", None)
+    asked = [f"{topic_name}-short", f"{topic_name}-ever", "no-such-topic"]
+    assert cluster.broker.retention_ms(asked) == {asked[0]: 90_000, asked[1]: None}
+    assert cluster.broker.retention_ms([]) == {}
+
+
 # Records
 
 
@@ -644,6 +713,14 @@ def test_regex_leaves_internal_topics_out(real: RealCluster, topic_name: str) ->
     assert topic_name in everything
     assert not {name for name in everything if name.startswith("__")}
     assert list(real.configured(topics=["__transaction_state"]).topics()) == ["__transaction_state"]
+
+
+def test_age_deletes_nothing_where_a_topic_is_only_compacted(real: RealCluster, topic_name: str) -> None:
+    """`retention.ms` counts where `cleanup.policy` says delete, alone or beside compact."""
+    both, compact = f"{topic_name}-both", f"{topic_name}-compact"
+    real.part.create_topic(both, 1, {"cleanup.policy": "compact,delete", "retention.ms": "90000"})
+    real.part.create_topic(compact, 1, {"cleanup.policy": "compact", "retention.ms": "90000"})
+    assert real.broker.retention_ms([both, compact]) == {both: 90_000, compact: None}
 
 
 def test_compaction(topic_name: str) -> None:

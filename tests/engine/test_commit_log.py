@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -31,6 +35,7 @@ from kafka_s3.commit_log import (
 from kafka_s3.errors import EXIT_DATA, LogDamaged
 from kafka_s3.ranges import TopicPartition
 
+JOBS = Path(__file__).parents[2] / "jobs"
 KEY = "_kafka_s3/orders/log/9999999999999999997.json"
 
 
@@ -344,3 +349,34 @@ def test_a_plan_may_know_more_partitions_than_its_entry() -> None:
         "new": TopicState(topic_id="id-2", positions={0: 3}),
     }
     plan_of(PlannedRange("new", 0, 3, 4), PlannedRange("orders", 2, 0, 1), topics=more).check_follows(entry_of())
+
+
+_IN_THREADS = """
+import importlib, sys, threading
+import kafka_s3.commit_log as commit_log
+
+sys.setswitchinterval(1e-6)
+data = sys.stdin.buffer.read()
+for _ in range(60):
+    importlib.reload(commit_log)  # types that were never decoded
+    ready, read = threading.Barrier(8), []
+
+    def look():
+        ready.wait()
+        read.append(commit_log.decode(commit_log.Entry, "key", data).seq)
+
+    threads = [threading.Thread(target=look) for _ in range(8)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    assert read == [3] * 8
+"""
+
+
+def test_threads_may_read_the_first_document_together() -> None:
+    """Threads that decode at the same moment, none having done so before, all get the document: an api-server that
+    reads the entries of many logs at once stays alive."""
+    command = [sys.executable, "-c", _IN_THREADS]
+    environment = {**os.environ, "PYTHONPATH": str(JOBS)}
+    data = encode(entry_of(seq=3))
+    done = subprocess.run(command, input=data, capture_output=True, timeout=120, check=False, env=environment)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -215,7 +215,7 @@ def test_a_name_that_is_taken_while_parts_are_sent(sizes: tuple[int, ...], late:
     found = store.contents()
     assert [found[key] for key in keys] == whole(given)
     assert found[key_of(late, 0)] == b"other"
-    assert store.uploads() == 0
+    assert store.uploads_open() == 0
 
 
 # What the writer makes of records.

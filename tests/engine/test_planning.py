@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_s3.commit_log import FailedRange, Interval, PlannedRange
-from kafka_s3.planning import cut, end_offset, make_batch, share, why_left_out
+from kafka_s3.planning import cut, end_offset, make_batch, share
 from kafka_s3.ports import PartitionOffsets, TimedOffset
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.settings.model import Limits
@@ -111,23 +111,6 @@ def test_an_end_is_always_within_bounds(
     """Whatever the broker answers: not below the start, and above it only up to the LSO."""
     found, _ = end(start, TimedOffset(*timed) if timed else None, last_stable=last_stable, first=first)
     assert start <= found <= max(start, last_stable)
-
-
-# What may not be exported.
-
-
-def test_lost_offsets_leave_a_partition_out() -> None:
-    """The log starts above the position: the message names both and how many are gone."""
-    left = why_left_out(T[0], 10, PartitionOffsets(15, 50, 50))
-    assert str(left).startswith("orders-0: offsets [10, 15) are gone from Kafka before they were exported (5 offsets)")
-    assert why_left_out(T[0], 15, PartitionOffsets(15, 50, 50)) is None
-
-
-def test_a_log_that_ends_below_the_position_leaves_a_partition_out() -> None:
-    """The high watermark is below the position; an LSO below it is nothing."""
-    left = why_left_out(T[0], 51, PartitionOffsets(0, 50, 50))
-    assert str(left).startswith("orders-0: the log ends at 50, below the position 51")
-    assert why_left_out(T[0], 51, PartitionOffsets(0, 40, 51)) is None
 
 
 # Shares.

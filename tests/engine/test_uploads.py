@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from kafka_s3.export.uploads import FamilyUpload
 from kafka_s3.families import Body, Holds
 from kafka_s3.memory import MemoryStore
 from kafka_s3.naming import COLLISIONS_MAX, DataName, KeyLayout
+from kafka_s3.ports import Put
 from kafka_s3.settings.model import Tagging
 
 NAME = DataName("orders", "partition=0", 0, 42, ".json")
@@ -90,7 +92,7 @@ def test_the_same_bytes_are_adopted(pieces: list[bytes], earlier: list[bytes]) -
     upload(bucket, earlier)
     assert upload(bucket, pieces) == FIRST
     assert bucket.contents() == {FIRST: b"hello world"}
-    assert bucket.uploads() == 0
+    assert bucket.uploads_open() == 0
 
 
 def test_adopting_a_single_put_reads_no_body() -> None:
@@ -137,7 +139,7 @@ def test_a_name_taken_while_parts_are_sent(theirs: bytes) -> None:
         assert upload(bucket, [b"hello ", b"world"]) == SECOND  # the range is read again
     assert bucket.contents()[FIRST] == theirs
     made.abort()
-    assert bucket.uploads() == 0
+    assert bucket.uploads_open() == 0
 
 
 def test_there_is_an_end_to_trying_names() -> None:
@@ -174,6 +176,30 @@ def test_a_retry_after_any_failure_makes_one_object(pieces: list[bytes], operati
         upload(bucket, pieces)
     assert upload(bucket, pieces) == FIRST
     assert bucket.contents() == {FIRST: b"hello world"}
+
+
+class Contradicting(MemoryStore):
+    """Says once that an object is there which is not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lies = 1
+
+    def put_if_absent(self, key: str, body: bytes, **more: Any) -> Put:
+        if self.lies:
+            self.lies -= 1
+            return Put.EXISTS
+        return super().put_if_absent(key, body, **more)
+
+
+def test_a_store_that_contradicts_itself_gets_no_second_name() -> None:
+    """EXISTS where nothing is: the range fails for now, and its next try writes the object under the first name."""
+    bucket = Contradicting()
+    with pytest.raises(StoreUnavailable, match="missing by that to a HEAD"):
+        upload(bucket, [b"abc"])
+    assert bucket.contents() == {}
+    assert upload(bucket, [b"abc"]) == FIRST
+    assert bucket.contents() == {FIRST: b"abc"}
 
 
 def test_an_abort_without_parts_asks_nothing() -> None:
@@ -281,7 +307,7 @@ def test_tags_that_fail_after_the_last_part(error: StoreRefused | StoreUnavailab
     strict.fail_next("PutObjectTagging", error)
     with pytest.raises(type(error)):
         upload(strict, [b"hello ", b"world"], STRICT)
-    assert strict.uploads() == 0
+    assert strict.uploads_open() == 0
     assert upload(strict, [b"hello ", b"world"], STRICT) == FIRST
     assert strict.tags(FIRST) == TAGS
     assert strict.contents() == {FIRST: b"hello world"}

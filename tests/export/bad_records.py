@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafka_s3.commit_log import Entry, Kind
-from kafka_s3.export.letter_objects import read_letters
-from kafka_s3.export.report_letters import report
+from kafka_s3.export.letters.objects import read_letters
+from kafka_s3.export.letters.report import report
 from kafka_s3.export.run import Exporter, RunReport, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.export.verify import Kafka, verify
+from kafka_s3.export.verify.verify import Kafka, verify
 from kafka_s3.letters import DeadLetter
 from kafka_s3.memory import MemoryBroker, MemoryLetters, MemoryRegistry, MemoryStore
 from kafka_s3.ports import Registries

@@ -1,13 +1,30 @@
 """Announcing: every entry, oldest first, at least once."""
 
+from collections.abc import Container
+from typing import Any
+
 import pytest
 
-from kafka_s3.commit_log import Entry, Interval, Kind, ObjectEntry, RangeEntry
+from kafka_s3.commit_log import (
+    Entry,
+    FailedRange,
+    Interval,
+    Kind,
+    ObjectEntry,
+    Plan,
+    RangeEntry,
+    RangeGap,
+    Restart,
+    RunPlan,
+    TopicState,
+    sha256_of,
+)
 from kafka_s3.errors import LogDamaged
-from kafka_s3.export.announce import describe, mark, pending
+from kafka_s3.export.announce import Announcement, Ended, announcement, describe, mark
 from kafka_s3.export.log import Committed, Log
 from kafka_s3.memory import MemoryStore
 from kafka_s3.naming import LogLayout
+from tests.support import LATER_MS
 
 
 @pytest.fixture
@@ -15,12 +32,12 @@ def log() -> Log:
     return Log(MemoryStore(), LogLayout("_kafka_s3", "orders"))
 
 
-def extend(log: Log, count: int = 1) -> list[Committed]:
+def extend(log: Log, count: int = 1, **what: Any) -> list[Committed]:
     written: list[Committed] = []
     for _ in range(count):
         head = log.newest()
         entry = Entry(
-            kind=Kind.CHECKPOINT,
+            **{"kind": Kind.CHECKPOINT, "topics": {}, **what},
             seq=0 if head is None else head.entry.seq + 1,
             connector="orders",
             previous_sha256=None if head is None else head.sha256,
@@ -30,7 +47,6 @@ def extend(log: Log, count: int = 1) -> list[Committed]:
             isolation_level="read_committed",
             run_id="r",
             try_number=1,
-            topics={},
         )
         committed = log.put_entry(entry)
         assert isinstance(committed, Committed)
@@ -38,26 +54,39 @@ def extend(log: Log, count: int = 1) -> list[Committed]:
     return written
 
 
-def seqs(entries: list[Committed]) -> list[int]:
-    return [committed.entry.seq for committed in entries]
+def told(log: Log, *, ended: Ended | None = None, exports: Container[str] = (), most: int = 100) -> Announcement:
+    return announcement(log, "archive", exports.__contains__, ended, told_max=most)
+
+
+def seqs(log: Log, most: int = 100) -> list[int]:
+    return list(told(log, most=most).seqs)
 
 
 def test_no_log(log: Log) -> None:
-    """Without a log there is nothing to announce."""
-    assert pending(log) == []
+    """Without a log there is nothing to announce, not even that an interval is complete."""
+    assert told(log, ended=Ended("r", Interval(0, 10), LATER_MS)) == Announcement()
 
 
 def test_every_entry_oldest_first(log: Log) -> None:
-    """What was not marked is pending, in the order it was written; what was marked is not."""
+    """What was not marked is pending, in the order it was written, with the key and checksum of its file; what was
+    marked is not."""
     written = extend(log, 3)
-    assert pending(log) == written
+    [event] = told(log).events
+    assert event.topic is None
+    keys = [log.layout.log_key(n) for n in range(3)]
+    assert event.extra["entries"] == [
+        {"seq": n, "key": key, "sha256": sha256_of(log.store.get(key) or b""), "interval_ms": None}
+        for n, key in enumerate(keys)
+    ]
+    assert [each["sha256"] for each in event.extra["entries"]] == [each.sha256 for each in written]
+    assert (event.extra["key"], event.extra["sha256"]) == (keys[2], written[2].sha256)
     mark(log, 0)
-    assert seqs(pending(log)) == [1, 2]
+    assert seqs(log) == [1, 2]
     mark(log, 1)
     mark(log, 2)
-    assert pending(log) == []
+    assert seqs(log) == []
     extend(log)
-    assert seqs(pending(log)) == [3]
+    assert seqs(log) == [3]
 
 
 def test_marked_twice(log: Log) -> None:
@@ -65,16 +94,29 @@ def test_marked_twice(log: Log) -> None:
     extend(log)
     mark(log, 0)
     mark(log, 0)
-    assert pending(log) == []
+    assert seqs(log) == []
 
 
 def test_at_most_so_many(log: Log) -> None:
-    """A long backlog is announced piece by piece, the oldest first."""
+    """A long backlog is announced piece by piece, the oldest first; that an interval is complete is said at its end,
+    and not before."""
     extend(log, 5)
-    assert seqs(pending(log, limit=2)) == [0, 1]
+    ended = Ended("r", Interval(0, 10), LATER_MS)
+    assert seqs(log, most=2) == [0, 1]
+    assert [each.extra["complete_until_ms"] for each in told(log, ended=ended, most=2).events] == [None]
     mark(log, 0)
     mark(log, 1)
-    assert seqs(pending(log, limit=2)) == [2, 3]
+    assert seqs(log, most=2) == [2, 3]
+    assert [each.extra["complete_until_ms"] for each in told(log, ended=ended, most=3).events] == [10]
+
+
+def test_the_events_of_one_entry_are_told_together(log: Log) -> None:
+    """An entry of more topics than events are told at once is told all the same, alone: it is marked as a whole."""
+    topics = {f"t{n}": TopicState(topic_id="x", positions={0: n}) for n in range(5)}
+    extend(log, 2, kind=Kind.COMMIT, topics=topics)
+    made = told(log, exports=topics, most=2)
+    assert made.seqs == (0,)
+    assert [each.topic for each in made.events] == [None, *topics]
 
 
 def test_requests_of_an_empty_hour(log: Log) -> None:
@@ -91,7 +133,7 @@ def test_requests_of_an_empty_hour(log: Log) -> None:
 
     counting = Counting()
     counting.__dict__.update(vars(log.store))
-    assert pending(Log(counting, log.layout)) == []
+    assert told(Log(counting, log.layout)) == Announcement()
     assert sorted(asked) == ["get", "list", "list"]
 
 
@@ -103,7 +145,7 @@ def test_a_gap_in_the_log(log: Log) -> None:
         if info.key != log.layout.log_key(1):
             store.put_if_absent(info.key, log.store.get(info.key) or b"")
     with pytest.raises(LogDamaged, match=log.layout.log_key(1)):
-        pending(Log(store, log.layout))
+        told(Log(store, log.layout))
 
 
 def test_what_does_not_belong_there(log: Log) -> None:
@@ -111,7 +153,95 @@ def test_what_does_not_belong_there(log: Log) -> None:
     extend(log)
     log.store.put_if_absent("_kafka_s3/orders/announced/0-note", b"")
     with pytest.raises(LogDamaged, match="0-note"):
-        pending(log)
+        told(log)
+
+
+HOUR = Ended("run-of-ten", Interval(100, 200), LATER_MS)
+TWO = {"a": TopicState(topic_id="x", positions={0: 3, 1: 4}), "b": TopicState(topic_id="y", positions={0: 7})}
+
+
+def test_an_hour_with_nothing_in_it(log: Log) -> None:
+    """A run that ended well and found nothing new announces its interval, for the connector and each topic: no
+    records, and where everything stands, with the newest entry's file as proof."""
+    extend(log, topics=TWO, boundary_ms=100)
+    mark(log, 0)
+    made = told(log, ended=HOUR, exports=TWO)
+    assert made.seqs == ()
+    assert [each.topic for each in made.events] == [None, "a", "b"]
+    whole, of_a, of_b = (each.extra for each in made.events)
+    assert (whole["kind"], whole["run_id"], whole["records"], whole["objects"]) == ("empty", "run-of-ten", 0, 0)
+    assert (whole["interval_ms"], whole["complete_until_ms"]) == ([100, 200], 200)
+    assert whole["offsets"] == {"a": {"0": [3, 3], "1": [4, 4]}, "b": {"0": [7, 7]}}
+    assert (of_a["topic"], of_a["offsets"]) == ("a", {"a": {"0": [3, 3], "1": [4, 4]}})
+    assert (of_b["topic"], of_b["offsets"]) == ("b", {"b": {"0": [7, 7]}})
+    assert whole["sha256"] == sha256_of(log.store.get(whole["key"]) or b"")
+    assert whole["key"] == log.layout.log_key(0)
+
+
+def test_a_topic_that_the_connector_has_left(log: Log) -> None:
+    """It keeps its positions in the log, and has no events any more."""
+    extend(log, kind=Kind.COMMIT, topics=TWO)
+    assert [each.topic for each in told(log, ended=HOUR, exports={"b"}).events] == [None, "b"]
+
+
+def test_an_interval_that_was_committed_is_not_empty(log: Log) -> None:
+    """The newest entry's event says that the run's interval is complete; a second run of the same interval, and a
+    backfill of an older one, announce nothing."""
+    extend(log, topics=TWO, kind=Kind.COMMIT, boundary_ms=200)
+    events = told(log, ended=HOUR, exports=TWO).events
+    assert [(each.topic, each.extra["kind"]) for each in events] == [(None, "commit"), ("a", "commit"), ("b", "commit")]
+    assert {each.extra["complete_until_ms"] for each in events} == {200}
+    mark(log, 0)
+    assert told(log, ended=HOUR, exports=TWO) == Announcement()
+    assert told(log, ended=Ended("r", Interval(0, 100), LATER_MS), exports=TWO) == Announcement()
+
+
+def test_without_an_interval_nothing_is_complete(log: Log) -> None:
+    """A run without an interval, or one that failed, announces what it committed and no more."""
+    extend(log, topics=TWO, kind=Kind.COMMIT, boundary_ms=50)
+    assert {each.extra["complete_until_ms"] for each in told(log, exports=TWO).events} == {None}
+    mark(log, 0)
+    assert told(log, exports=TWO) == Announcement()
+
+
+@pytest.mark.parametrize("what", ["failed", "unfinished", "open plan"])
+def test_a_failed_run_that_somebody_marked_as_a_success(log: Log, what: str) -> None:
+    """That an interval is complete is said only where the log agrees: nothing failed, nothing is left, no plan is
+    open."""
+    failed = FailedRange(topic="a", partition=0, start=3, end=9, reason="bad")
+    more = {"failed": {"failed": (failed,)}, "unfinished": {"unfinished": Interval(0, 100)}}.get(what, {})
+    [head] = extend(log, topics=TWO, **more)
+    if what == "open plan":
+        log.put_plan(plan_after(head))
+    mark(log, 0)
+    assert told(log, ended=HOUR, exports=TWO) == Announcement()
+    assert len(told(log, ended=HOUR, exports={"b"}).events) == (2 if what == "failed" else 0)
+
+
+def plan_after(head: Committed) -> Plan:
+    return Plan(
+        seq=head.entry.seq + 1,
+        connector="orders",
+        previous_sha256=head.sha256,
+        engine="0",
+        cluster_id="c",
+        isolation_level="read_committed",
+        configuration_sha256="",
+        configuration={},
+        run=RunPlan(run_id="r", interval=None, ends={}),
+        interval=None,
+        topics=TWO,
+        ranges=(),
+    )
+
+
+def test_offsets_are_named_up_to_a_limit() -> None:
+    """An event names the offsets of so many partitions, and counts the rest."""
+    log = Log(MemoryStore(), LogLayout("_kafka_s3", "orders"))
+    [committed] = extend(log, topics={"t": TopicState(topic_id="x", positions=dict.fromkeys(range(9), 1))})
+    said = describe(committed, log.layout, "archive", topic="t", offsets_max=4)
+    assert said["offsets"] == {"t": {str(p): [1, 1] for p in range(4)}}
+    assert said["offsets_omitted"] == 5
 
 
 def done(partition: int, start: int, keys: int) -> RangeEntry:
@@ -152,20 +282,84 @@ def test_what_an_announcement_says(log: Log) -> None:
         **{name: getattr(committed.entry, name) for name in committed.entry.__struct_fields__}
         | {"ranges": (done(1, 0, 1), done(0, 0, 2), done(0, 3, 2)), "interval": Interval(10, 20), "kind": Kind.COMMIT}
     )
-    said = describe(Committed(entry, ""), "archive", keys_max=3)
+    layout = LogLayout("_kafka_s3", "orders")
+    said = describe(Committed(entry, "5ha"), layout, "archive", keys_max=3, complete_until_ms=30)
     assert said == {
         "connector": "orders",
         "bucket": "archive",
         "seq": 0,
+        "key": "_kafka_s3/orders/log/9999999999999999999.json",
+        "sha256": "5ha",
         "kind": "commit",
         "run_id": "r",
         "interval_ms": [10, 20],
+        "complete_until_ms": 30,
         "records": 5,
         "bytes": 35,
         "rejected": 3,
         "objects": 5,
         "failed_ranges": 0,
         "offsets": {"t": {"0": [0, 6], "1": [0, 2]}},
+        "offsets_omitted": 0,
         "keys": ["topics/t/1/0", "topics/t/0/0", "topics/t/0/1"],
         "keys_omitted": 2,
+        "gaps": [],
+        "restarts": [],
+        "entries": [
+            {
+                "seq": 0,
+                "key": "_kafka_s3/orders/log/9999999999999999999.json",
+                "sha256": "5ha",
+                "interval_ms": [10, 20],
+            }
+        ],
     }
+
+
+def test_what_was_lost_or_withdrawn_is_announced(log: Log) -> None:
+    """Who follows the announcements, of the connector or of the topic, learns of gaps, and of ranges to skip."""
+    gap = RangeGap(topic="a", partition=0, start=5, end=7, reason="gone")
+    restart = Restart(topic="b", partition=0, generation=2, position=3, withdrawn=True, reason="rewound")
+    extend(log, topics=TWO, gaps=(gap,), restarts=(restart,))
+    gaps, restarts = [["a-0", 5, 7, "gone"]], [["b-0", 3, 2, True]]
+    assert [(each.topic, each.extra["gaps"], each.extra["restarts"]) for each in told(log, exports=TWO).events] == [
+        (None, gaps, restarts),
+        ("a", gaps, []),
+        ("b", [], restarts),
+    ]
+
+
+def test_topics_of_one_commit_are_told_apart(log: Log) -> None:
+    """Each topic's event has that topic's counts, offsets and keys; one without new records has zeros."""
+    topics = {"t": TopicState(topic_id="x", positions={0: 3, 1: 2}), "idle": TopicState(topic_id="y", positions={0: 8})}
+    extend(log, kind=Kind.COMMIT, topics=topics, ranges=(done(0, 0, 2), done(1, 0, 1)))
+    whole, idle, busy = (each.extra for each in told(log, exports=topics).events)
+    assert (whole["records"], whole["objects"]) == (3, 3)
+    assert (busy["topic"], busy["records"], busy["keys"]) == ("t", 3, whole["keys"])
+    assert busy["offsets"] == whole["offsets"] == {"t": {"0": [0, 3], "1": [0, 2]}}
+    assert (idle["topic"], idle["records"], idle["keys"]) == ("idle", 0, [])
+    assert idle["offsets"] == {"idle": {"0": [8, 8]}}
+
+
+def test_an_asset_has_one_event_however_many_entries(log: Log) -> None:
+    """Two commits with a checkpoint between, and an hour that came to nothing: one event of the connector and one of
+    each topic, with the sums, the offsets joined and every entry named. Of several events of a task, Airflow's
+    scheduler would give the run that they start only the first."""
+    topics = {"t": TopicState(topic_id="x", positions={0: 6}), "idle": TopicState(topic_id="y", positions={0: 8})}
+    gap = RangeGap(topic="idle", partition=0, start=5, end=8, reason="gone")
+    extend(log, kind=Kind.COMMIT, topics=topics, ranges=(done(0, 0, 2),), interval=Interval(50, 100), boundary_ms=100)
+    extend(log, topics=topics, gaps=(gap,), boundary_ms=100)
+    extend(log, kind=Kind.COMMIT, topics=topics, ranges=(done(0, 3, 2),), interval=Interval(50, 100), boundary_ms=100)
+    made = told(log, ended=HOUR, exports=topics)
+    assert made.seqs == (0, 1, 2)
+    assert [each.topic for each in made.events] == [None, "idle", "t"]
+    whole, idle, busy = (each.extra for each in made.events)
+    for extra in (whole, busy):
+        assert (extra["kind"], extra["records"], extra["objects"], len(extra["keys"])) == ("commit", 4, 4, 4)
+        assert extra["offsets"]["t"] == {"0": [0, 6]}
+    assert [each["seq"] for each in whole["entries"]] == [each["seq"] for each in idle["entries"]] == [0, 1, 2]
+    assert [each["seq"] for each in busy["entries"]] == [0, 2]
+    assert whole["gaps"] == idle["gaps"] == [["idle-0", 5, 8, "gone"]]
+    assert (idle["records"], idle["offsets"]) == (0, {"idle": {"0": [8, 8]}})
+    for extra in (whole, idle, busy):
+        assert (extra["seq"], extra["interval_ms"], extra["complete_until_ms"]) == (2, [100, 200], 200)

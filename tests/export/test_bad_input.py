@@ -279,6 +279,7 @@ def test_store_without_conditional_writes(connector: Connector, moto: MotoServer
 # Kafka
 
 
+@pytest.mark.heavy
 def test_broker_down(connector: Connector, nobody: str) -> None:
     """A broker that is down: status 75, its address, why, and an empty bucket."""
     connector.worker["bootstrap.servers"] = nobody

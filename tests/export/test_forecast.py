@@ -5,6 +5,7 @@ import pytest
 from kafka_s3.errors import LogMissing
 from kafka_s3.export.forecast import Finish, Make, Nothing, Void, forecast
 from kafka_s3.export.run import prepare
+from kafka_s3.settings.model import Policies
 from tests.export.world import World
 from tests.support import make_settings, request
 
@@ -77,6 +78,19 @@ def test_partitions_that_are_left_out_are_named() -> None:
     assert [each.partition for each in found.step.plan.ranges] == [1]
     (left,) = found.left_out
     assert "[5, 8) are gone" in str(left)
+
+
+def test_what_the_configuration_allows_is_said_and_not_written() -> None:
+    """The run would write the gap first: the forecast names it apart from what is left out, and writes nothing."""
+    world = _exported()
+    world.settings = make_settings(policies=Policies(record_data_loss=True))
+    world.produce(0, 5)
+    world.broker.set_log_start("orders", 0, 8)
+    before = world.store.contents()
+    found = forecast(world.exporter, request())
+    assert [str(left.tp) for left in found.accepted] == ["orders-0"]
+    assert found.left_out == ()
+    assert world.store.contents() == before
 
 
 def test_what_would_stop_a_run_stops_the_forecast() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.export.verify import Kafka, verify
+from kafka_s3.export.verify.verify import Kafka, verify
 from kafka_s3.memory import MemoryBroker, MemoryStore
 from kafka_s3.records import Record
 from kafka_s3.settings import from_mapping

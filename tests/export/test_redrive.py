@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kafka_s3.commit_log import ObjectEntry
 from kafka_s3.errors import KafkaUnavailable, LogDamaged, StoreUnavailable
+from kafka_s3.export.letters.redrive import Redriven, Wanted, redrive
 from kafka_s3.export.log import Log
-from kafka_s3.export.redrive import Redriven, Wanted, redrive
 from kafka_s3.memory import MemoryLetters, MemoryStore
 from kafka_s3.naming import LogLayout
 from kafka_s3.ranges import TopicPartition

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from kafka_s3.commit_log import Kind, ObjectEntry
 from kafka_s3.errors import KafkaUnavailable, LogDamaged, StoreUnavailable
-from kafka_s3.export import letter_objects
-from kafka_s3.export.letter_objects import read_letters
+from kafka_s3.export.letters import objects as letter_objects
+from kafka_s3.export.letters.objects import read_letters
+from kafka_s3.export.letters.report import report
 from kafka_s3.export.log import Log
-from kafka_s3.export.report_letters import report
 from kafka_s3.export.run import Exporter
 from kafka_s3.letters import DeadLetter, encode
 from kafka_s3.memory import MemoryBroker, MemoryLetters, MemoryStore

@@ -23,108 +23,17 @@ from kafka_s3.errors import (
     StoreUnavailable,
     TopicMissing,
 )
-from kafka_s3.export.log import Committed, Log
+from kafka_s3.export.log import Committed
 from kafka_s3.export.planner import next_plan
-from kafka_s3.export.run import Exporter, RunReport, begin, prepare, run
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.memory import MemoryBroker, MemoryStore
+from kafka_s3.export.run import begin, prepare
+from kafka_s3.memory import MemoryStore
 from kafka_s3.naming import LogLayout, parse_seq
-from kafka_s3.planning import RunRequest
-from kafka_s3.ports import ObjectStore
-from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
-from kafka_s3.settings.model import ScheduleSettings, Settings
-from tests.support import HOUR_MS, identified, make_settings, request, rows_of
+from kafka_s3.settings.model import ScheduleSettings
+from tests.export.place import TOPIC, Place
+from tests.support import HOUR_MS, make_settings, request
 
-TOPIC = "orders"
 LAYOUT = LogLayout("_kafka_s3", "orders")
-
-
-class Place:
-    """A broker, a bucket, and runs over them."""
-
-    def __init__(self, partitions: int = 2, store: MemoryStore | None = None, **settings: object) -> None:
-        self.store = store or MemoryStore()
-        self.broker = MemoryBroker(batch_records=4)
-        self.broker.create_topic(TOPIC, partitions)
-        self.settings: Settings = make_settings(**settings)  # type: ignore[arg-type]
-        self.told: list[str] = []
-        self.before_execute: Callable[[], None] = lambda: None
-        self.while_reading: Callable[[], None] = lambda: None
-
-    def produce(self, partition: int, count: int, *, at_ms: int = 0, topic: str = TOPIC) -> None:
-        tp = TopicPartition(topic, partition)
-        start = self.broker.offsets([tp])[tp].high_watermark
-        records = [identified(partition, start + i, timestamp_ms=at_ms) for i in range(count)]
-        self.broker.append(topic, partition, *records)
-
-    def poison(self, partition: int) -> None:
-        tp = TopicPartition(TOPIC, partition)
-        self.broker.append(TOPIC, partition, Record(self.broker.offsets([tp])[tp].high_watermark, b"{oops"))
-
-    def exporter(self, store: ObjectStore | None = None) -> Exporter:
-        return Exporter(self.settings, store or self.store, self.broker)
-
-    def run(self, run_id: str = "run", **what: object) -> RunReport:
-        asked: RunRequest = request(run_id, **what)  # type: ignore[arg-type]
-        return run(self.exporter(), asked, self._execute, self.told.append)
-
-    def _execute(self, tasks: Sequence[RangeTask]) -> list[RangeResult]:
-        self.before_execute()
-        results = [export_range(self.settings, task, self.store, self.broker) for task in tasks]
-        self.while_reading()
-        return results
-
-    def die_while_exporting(self, run_id: str = "dead", **what: object) -> None:
-        """A driver that ends after its plan is written: nothing is closed."""
-        self.before_execute = _die
-        with pytest.raises(_DiedError):
-            self.run(run_id, **what)
-        self.before_execute = lambda: None
-
-    @property
-    def log(self) -> Log:
-        return self.exporter().log
-
-    @property
-    def newest(self) -> Entry:
-        head = self.log.newest()
-        assert head is not None
-        return head.entry
-
-    def entries(self) -> list[Entry]:
-        """Oldest first."""
-        return [committed.entry for committed in self.log.entries()][::-1]
-
-    def plan(self, seq: int) -> Plan:
-        planned = self.log.plan(seq)
-        assert planned is not None
-        return planned.plan
-
-    def bounds(self, seq: int) -> list[tuple[int, int, int]]:
-        return [(r.partition, r.start, r.end) for r in self.plan(seq).ranges]
-
-    def positions(self, topic: str = TOPIC) -> dict[int, int]:
-        return self.newest.topics[topic].positions
-
-    def data(self) -> dict[str, bytes]:
-        return {key: body for key, body in self.store.contents().items() if key.startswith("topics/")}
-
-    def offsets_in_bucket(self, partition: int) -> list[int]:
-        rows = [row for key, body in self.data().items() for row in rows_of(body, key)]
-        return sorted(row["o"] for row in rows if row["p"] == partition)
-
-    def operations(self, prefix: str = "") -> list[str]:
-        return [asked.operation for asked in self.store.requests if asked.key.startswith(prefix)]
-
-
-class _DiedError(BaseException):
-    """kill -9."""
-
-
-def _die() -> None:
-    raise _DiedError
-
 
 # First sight.
 
@@ -283,6 +192,31 @@ def test_an_unfinished_plan_is_finished_by_the_next_run() -> None:
     assert place.entries()[1].run_id == "next"
 
 
+def test_what_a_dead_driver_left_of_a_plan_is_deleted_by_whoever_finishes_it() -> None:
+    """Objects that no entry lists and an open upload, under the plan's keys alone; the plan's own first try looks for
+    nothing."""
+    place = Place(partitions=1)
+    place.produce(0, 5)
+    place.run("before")
+    place.produce(0, 5)
+    place.die_while_exporting("dead")
+    left = "topics/orders/partition=0/orders+0+0000000006.json"
+    beyond = "topics/orders/partition=0/orders+0+0000000011.json"
+    for key in (left, beyond):
+        place.store.put_if_absent(key, b"half done")
+    place.store.start_multipart(left)
+    assert place.run("next").exit_status == EXIT_DONE
+    assert left not in place.data()
+    assert beyond in place.data()
+    assert place.store.uploads_open() == 0
+    assert "plan 2: 1 objects and 1 open uploads that an earlier driver left were deleted" in place.told
+    place.produce(0, 5)
+    prepare(place.exporter(), request("own"))
+    place.store.requests.clear()
+    assert place.run("own", planned_apart=True).exit_status == EXIT_DONE
+    assert "ListMultipartUploads" not in place.operations()
+
+
 def test_an_unfinished_plan_of_another_configuration_is_voided() -> None:
     """A void takes the plan's slot, moves nothing and says why; a new plan follows."""
     place = Place(partitions=1, flush_size=3)
@@ -346,7 +280,7 @@ def test_a_retry_does_not_take_the_ends_of_a_run_whose_plan_it_finished() -> Non
     place.produce(0, 5)
     place.die_while_exporting("one")
     place.produce(0, 4)
-    place.broker.fail_next("offsets", KafkaUnavailable("out"), skip=1)  # after the commit of the plan of run one
+    place.broker.fail_next("offsets", KafkaUnavailable("out"), skip=2)  # after the commit of the plan of run one
     with pytest.raises(KafkaUnavailable):
         place.run("two")
     assert place.positions() == {0: 5}
@@ -453,16 +387,64 @@ def test_a_run_without_an_interval_does_not_hide_missed_boundaries() -> None:
 
 
 def test_a_backfill_of_an_older_interval_makes_no_boundary_missed_again() -> None:
-    """A late record exported by an old interval's run leaves the next scheduled run with its own hour alone."""
+    """A run over an interval that is committed takes neither what arrived late nor what is live: the next one does."""
     place = Place(partitions=1)
     _hours(place, [0, 1, 2])
     place.run("hour 2", interval=(2 * HOUR_MS, 3 * HOUR_MS), now_ms=3 * HOUR_MS)
+    before = place.store.contents()
     place.produce(0, 1, at_ms=5)
-    place.run("hour 0 again", interval=(0, HOUR_MS), now_ms=3 * HOUR_MS)
-    assert place.entries()[-1].interval == Interval(0, HOUR_MS)
     _hours(place, [3])
+    for name, interval in (("hour 0 again", (0, HOUR_MS)), ("hour 2 again", (2 * HOUR_MS, 3 * HOUR_MS))):
+        report = place.run(name, interval=interval, now_ms=3 * HOUR_MS + 10)
+        assert (report.committed, report.exit_status) == ([], 0)
+    assert place.store.contents() == before
     report = place.run("hour 3", interval=(3 * HOUR_MS, 4 * HOUR_MS), now_ms=4 * HOUR_MS)
     assert [c.entry.interval for c in report.committed] == [Interval(3 * HOUR_MS, 4 * HOUR_MS)]
+    assert sum(done.records for done in report.committed[0].entry.ranges) == 3
+
+
+def test_an_interval_that_was_not_over_holds_up_no_later_run() -> None:
+    """A clock ten years ahead, or an interval chosen too far: what was committed for it says nothing of the hours until
+    then. They are exported as ever, and the boundary is back where the clock is."""
+    place = Place(partitions=1)
+    _hours(place, [0])
+    far = 100_000 * HOUR_MS
+    place.run("far ahead", interval=(far - HOUR_MS, far), now_ms=far)
+    assert place.newest.boundary_ms == far
+    for hour in (1, 2):
+        _hours(place, [hour])
+        interval = (hour * HOUR_MS, (hour + 1) * HOUR_MS)
+        report = place.run(f"hour {hour}", interval=interval, now_ms=(hour + 1) * HOUR_MS)
+        assert [c.entry.boundary_ms for c in report.committed] == [(hour + 1) * HOUR_MS]
+        assert sum(done.records for c in report.committed for done in c.entry.ranges) > 0
+        again = place.run("once more", interval=interval, now_ms=(hour + 1) * HOUR_MS)
+        assert again.committed == []
+
+
+def test_a_backfill_of_an_older_interval_is_quiet_whatever_is_wrong_now() -> None:
+    """What Kafka lost since is no matter of an interval that was committed: the live run alone fails with it."""
+    place = Place(partitions=1)
+    _hours(place, [0, 1, 2])
+    place.run("hour 2", interval=(2 * HOUR_MS, 3 * HOUR_MS), now_ms=3 * HOUR_MS)
+    _hours(place, [3, 3])
+    place.broker.set_log_start("orders", 0, 8)
+    assert place.run("hour 0 again", interval=(0, HOUR_MS), now_ms=4 * HOUR_MS).exit_status == 0
+    assert place.run("hour 3", interval=(3 * HOUR_MS, 4 * HOUR_MS), now_ms=4 * HOUR_MS).exit_status == EXIT_DATA
+
+
+def test_an_old_intervals_run_finishes_what_is_open_and_retries_what_failed_of_its_own() -> None:
+    """An open plan is closed by whoever comes; a range that failed is tried again by a run of its own interval, not
+    by that of another one, and with its own bounds."""
+    place = Place(partitions=1)
+    _hours(place, [0])
+    place.broker.append("orders", 0, Record(2, b"{oops", timestamp_ms=6), Record(3, b"2", timestamp_ms=7))
+    assert place.run("hour 0", interval=(0, HOUR_MS), now_ms=HOUR_MS).exit_status == EXIT_DATA
+    _hours(place, [1])
+    assert place.run("older", interval=(-HOUR_MS, 0), now_ms=2 * HOUR_MS).exit_status == 0
+    again = place.run("hour 0 again", interval=(0, HOUR_MS), now_ms=2 * HOUR_MS)
+    assert again.exit_status == EXIT_DATA
+    [failed] = place.entries()[-1].failed
+    assert (failed.start, failed.end, failed.interval) == (2, 4, Interval(0, HOUR_MS))
 
 
 def test_looking_for_missed_boundaries_reads_each_partition_once() -> None:
@@ -516,7 +498,7 @@ def test_a_truncated_log_leaves_its_partition_out() -> None:
     place.broker.truncate(TOPIC, 0, 3)
     report = place.run("after")
     assert report.exit_status == EXIT_DATA
-    assert "orders-0: the log ends at 3, below the position 5" in report.problems()[0]
+    assert "orders-0: the log was truncated at 3, below the position 5" in report.problems()[0]
     assert place.positions() == {0: 5, 1: 8}
 
 

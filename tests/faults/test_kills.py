@@ -6,22 +6,33 @@ driver is gone before the next try begins, which finishes the plan; the objects 
 
 from __future__ import annotations
 
+import os
+import random
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import click
 import psutil
 import pytest
 
 from tests.cli.command import call
 from tests.faults.conftest import Make
 from tests.faults.exports import Connector, Export
+from tests.faults.random_kills import Undisturbed, kill_many
 from tests.processes import below
-
-pytestmark = pytest.mark.faults
 
 RECORDS = 120_000
 VICTIMS = ("driver", "worker", "jvm", "command")
+KILLS_IN_CI = 10
+KILLS = int(os.environ.get("TORTURE_KILLS", "200"))
+# One connector with many objects, and one whose objects take two parts each.
+SHAPES: dict[str, dict[str, Any]] = {
+    "many": {"flush_size": 150},
+    "parts": {"flush_size": 10_000, "s3_part_size": "5242880", "s3_compression_type": "none"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +65,7 @@ def victim_of(run: Export, name: str) -> psutil.Process:
             return psutil.Process(run.process.pid)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("name", VICTIMS)
 def test_a_killed_run_is_finished_by_the_next(connector: Connector, undisturbed: Connector, name: str) -> None:
     """Every record once, byte for byte as without the accident; no process and no file is left."""
@@ -78,6 +90,39 @@ def test_a_killed_run_is_finished_by_the_next(connector: Connector, undisturbed:
     assert connector.verified() == RECORDS
     assert_readable(connector, "All is well")
     assert list(connector.temporary.iterdir()) == []
+    assert sparks_files_elsewhere() <= before
+
+
+@pytest.mark.faults
+def test_kills_at_random_times(make_connector: Make) -> None:
+    """Ten of those below, in CI."""
+    assert_survived(KILLS_IN_CI, make_connector)
+
+
+@pytest.mark.trial
+@pytest.mark.timeout(4 * 3600)
+def test_many_kills_at_random_times(make_connector: Make) -> None:
+    """kill -9 of the driver, a Python worker, the JVM or the command, at times over the whole run, five times one after
+    the other on the same connector: then one run leaves what an undisturbed one leaves, byte for byte, one commit,
+    and no process, folder or upload besides. TORTURE_KILLS and TORTURE_SEED say how many and which."""
+    assert_survived(KILLS, make_connector)
+
+
+def assert_survived(kills: int, make_connector: Make) -> None:
+    seed = int(os.environ.get("TORTURE_SEED", "0")) or random.SystemRandom().randrange(1, 10**9)
+    before, began = sparks_files_elsewhere(), time.monotonic()
+    first = make_connector()
+    first.produce(RECORDS, words=100)
+
+    def make(name: str) -> Connector:
+        return make_connector(first.topic, **SHAPES[name])
+
+    shapes = {name: Undisturbed.measure(lambda name=name: make(name), RECORDS) for name in SHAPES}
+    for name, shape in shapes.items():
+        click.echo(f"undisturbed ({name}): {len(shape.objects)} objects, {shape.seconds:.1f} s")
+    assert any(len(body) > 5242880 for body in shapes["parts"].objects.values())
+    tally = kill_many(kills, seed, shapes, make)
+    click.echo(f"{tally}\nseed {seed}, {time.monotonic() - began:.0f} s")
     assert sparks_files_elsewhere() <= before
 
 

@@ -16,7 +16,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from kafka_s3.export.log import Log
 from kafka_s3.export.run import RunReport, run
-from kafka_s3.export.verify import Kafka, Verified, verify
+from kafka_s3.export.verify.verify import Kafka, Verified, verify
 from kafka_s3.kafka import KafkaBroker as Broker
 from kafka_s3.kafka import KafkaSource
 from kafka_s3.naming import LogLayout

@@ -6,16 +6,12 @@ Nothing here asserts a time: states are awaited, with a generous bound.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 
-import psutil
 import pytest
 
-from kafka_s3.naming import LogLayout
+from kafka_s3.commit_log import Entry, Interval
 from kafka_s3.schedule import following, last_complete, latest
-from kafka_s3.settings.model import ScheduleSettings
-from tests.processes import below
-from tests.scheduler.world import ENDED, Run, World, lines, until
+from tests.scheduler.world import PAUSED_MINUTES, Pause, Run, World, lines, until
 
 pytestmark = pytest.mark.scheduler
 
@@ -49,7 +45,7 @@ def test_the_good_are_well_beside_a_broken_one(world: World) -> None:
 def test_a_schedule_that_cron_cannot_say(world: World) -> None:
     """The dag-processor stores a timetable of the plugin, the scheduler starts a run by it, and the api-server shows
     it: the interval that is over gets a run when the DAG is unpaused, and the next run is for the one after."""
-    name, schedule = "ninety_minutes", ScheduleSettings(90 * 60_000, "Europe/Berlin")
+    name, schedule = "ninety_minutes", world.ninety
     before_ms = _ms(datetime.now(UTC))
     with world.unpaused(name):
         run = world.ended(name)
@@ -58,7 +54,8 @@ def test_a_schedule_that_cron_cannot_say(world: World) -> None:
     assert run.interval_end is not None
     assert _ms(run.interval_end) in over
     dag = world.api.get(f"/dags/{name}/details")
-    assert dag["timetable_summary"] == dag["timetable_description"] == "every 90 minutes from midnight (Europe/Berlin)"
+    described = f"every 90 minutes from midnight ({schedule.timezone})"
+    assert (dag["timetable_summary"], dag["timetable_description"]) == (described, described)
     begin, end = (_ms(datetime.fromisoformat(dag[f"next_dagrun_data_interval_{edge}"])) for edge in ("start", "end"))
     assert begin >= _ms(run.interval_end)
     assert [begin, end] == [latest(schedule, begin), following(schedule, begin)]
@@ -97,24 +94,6 @@ def test_a_bad_record_is_not_retried(world: World) -> None:
     assert world.verified("poisoned") == 70
 
 
-def test_a_scheduled_run(world: World) -> None:
-    """When a minute is over a run starts by itself and exports that minute's records; the commit is an event of the
-    connector's asset and, after it, marked as announced."""
-    run = world.ended("scheduled", lambda run: run.tasks["export"].state in ENDED)
-    assert (run.kind, run.state, run.states) == ("scheduled", "success", ALL_WELL)
-    assert run.interval_end is not None
-    assert run.interval_end > world.began
-    assert world.positions("scheduled") == [150, 50]
-
-    commits = [event for event in world.events("scheduled", run) if event["kind"] == "commit"]
-    assert [commit["records"] for commit in commits] == [200]
-    assert commits[0]["offsets"] == {world.topics["scheduled"]: {"0": [0, 150], "1": [0, 50]}}
-    assert commits[0]["keys"] == world.keys("scheduled", "topics/")
-    marker = LogLayout("_kafka_s3", "scheduled").announced_key(commits[0]["seq"])
-    assert marker in world.keys("scheduled", "_kafka_s3/scheduled/announced/")
-    assert world.verified("scheduled") == 200
-
-
 def test_a_configuration_error_is_not_retried(world: World) -> None:
     """Exit status 78 fails the export at its first try: here, the bucket is gone when the driver starts. A bucket
     that never was fails `plan` as soon."""
@@ -147,89 +126,46 @@ def test_an_outage_is_retried(world: World) -> None:
     assert world.verified("cut_off") == 60
 
 
-def test_a_backfill_beside_scheduled_runs(world: World) -> None:
-    """A backfill's runs are at work together with scheduled ones, yet no two exports overlap, and every record is
-    exported once."""
-    this_minute = datetime.now(UTC).replace(second=0, microsecond=0)
-    for minutes_ago in (6, 5, 4):
-        for partition in (0, 1):
-            world.produce("backfilled", partition, lines(30), this_minute - minutes_ago * MINUTE)
-    backfill = {
-        "dag_id": "backfilled",
-        "from_date": (this_minute - 6 * MINUTE).isoformat(),
-        "to_date": (this_minute - 5 * MINUTE).isoformat(),
-        "max_active_runs": 2,
-    }
-    world.api.send("POST", "/api/v2/backfills", backfill)  # its runs wait until the DAG is unpaused
-
-    def planned() -> list[Run] | None:
-        """Runs whose export may start: both of the backfill, and a scheduled one."""
-        found = [run for run in world.runs("backfilled") if run.tasks["plan"].state == "success"]
-        kinds = [run.kind for run in found]
-        enough = kinds.count("backfill") == 2 and "scheduled" in kinds and world.gate.has_come("backfilled")
-        return found if enough else None
-
-    def exports() -> list[tuple[str, str | None]]:
-        return [(run.kind, run.tasks["export"].state) for run in world.runs("backfilled")]
-
-    with world.unpaused("backfilled"):
-        with world.gate.closed("backfilled"):
-            together = until("three runs are at their export", planned, or_say=exports)
-            assert sum(state == "running" for _, state in exports()) == 1
-        for run_id in [run.run_id for run in together]:
-            world.ended_run("backfilled", run_id)
-    at_work = {"queued", "running"}
-    until("no export is at work", lambda: not at_work & {state for _, state in exports()}, or_say=exports)
-
-    runs = {run.run_id: run for run in world.runs("backfilled")}
-    ended = [runs[run.run_id] for run in together]
-    assert {run.state for run in ended} == {"success"}
-    assert [run.states for run in ended] == [ALL_WELL] * len(ended)
-    exported = [task for run in runs.values() if (task := run.tasks["export"]).tries > 0]  # not those that were skipped
-    times = sorted((task.start, task.end) for task in exported if task.start is not None and task.end is not None)
-    assert len(times) >= 3
-    assert all(earlier[1] <= later[0] for earlier, later in pairwise(times)), times
-    assert world.positions("backfilled") == [90, 90]
-    assert world.verified("backfilled") == 180
-
-
-@pytest.mark.parametrize("victim", ["task", "supervisor"])
-def test_a_killed_task_is_retried(world: World, victim: str) -> None:
-    """kill -9 on the process of the export, or on its supervisor, in its middle: Spark and the driver end with it, the
-    next try finishes the plan, and the objects are those of an undisturbed run."""
-    name, store = f"killed-{victim}", world.stores["undisturbed"]
-    if not world.keys("undisturbed", "topics/"):
-        for partition in (0, 1):
-            world.produce("undisturbed", partition, lines(30_000), yesterday())
-        undisturbed = world.call("undisturbed", "run", "--until-now")
-        assert undisturbed.exit_code == 0, undisturbed.output
+def test_a_failed_run_is_tried_again(world: World) -> None:
+    """A run that failed for good is a success once its cause is gone and the user clears its failed tasks."""
+    name = "homeless"
     with world.unpaused(name):
-        until("some objects are written", lambda: len(world.keys(name, "topics/")) >= 10, pause_s=0.02)
-        store.suspend()
-        try:
-            jvm = world.jvm(name)
-            task = jvm.parent()
-            assert task is not None
-            supervisor = task.parent()
-            assert supervisor is not None
-            assert supervisor.pid != world.scheduler_pid
-            ours = [jvm, *below(jvm.pid)]
-            (task if victim == "task" else supervisor).kill()
-            _, alive = psutil.wait_procs([task, *ours], timeout=60)
-            assert alive == []
-        finally:
-            store.resume()
-        assert [entry.kind for entry in world.entries(name)] == ["checkpoint"]
-        run = world.ended(name)
-    assert (run.state, run.states) == ("success", ALL_WELL)
-    assert world.attempts(name, run, "export") == ["failed", "success"]
-    assert [entry.kind for entry in world.entries(name)] == ["checkpoint", "commit"]
-    assert world.objects(name) == world.objects("undisturbed")
-    assert world.verified(name) == 60_000
-    assert world.call(name, "status").stdout.startswith("All is well")
-    # Awaited: the connector `scheduled` may be at its own export just now.
-    scratch = world.folder.parent / "tmp"
-    until("no folder of Spark's is left", lambda: not list(scratch.glob("kafka-s3-spark-*")))
+        failed = world.ended(name)
+        assert failed.state == "failed"
+        world.stores[name].create_bucket(world.bucket(name))
+        world.produce(name, 0, lines(20), yesterday())
+        world.api.send(
+            "POST",
+            f"/api/v2/dags/{name}/clearTaskInstances",
+            {"dry_run": False, "dag_run_id": failed.run_id, "only_failed": False, "reset_dag_runs": True},
+        )
+        run = world.ended(name, lambda run: run.run_id == failed.run_id and run.state == "success")
+    assert run.states == ALL_WELL
+    assert world.attempts(name, run, "plan") == ["failed", "success"]
+    assert world.verified(name) == 20
+
+
+def test_a_pause_loses_nothing(world: World, paused: Pause) -> None:
+    """What was produced while a connector was paused is exported when it is not any more, in one batch for each
+    boundary that was missed, under that boundary's logical time; a run that has missed several makes several."""
+    name, last = "scheduled", PAUSED_MINUTES[-1]
+    until("the minutes are over", lambda: datetime.now(UTC) >= paused.minute + (last + 1) * MINUTE)
+
+    def batches() -> list[Entry]:
+        return [entry for entry in world.entries(name) if entry.seq > paused.seq and entry.kind == "commit"]
+
+    def hold() -> list[tuple[Interval | None, int]]:
+        return [(entry.interval, sum(each.records for each in entry.ranges)) for entry in batches()]
+
+    with world.unpaused(name):
+        until("all is exported", lambda: sum(records for _, records in hold()) == 120, or_say=hold)
+        runs = world.all_ended(name, paused.runs + 1)[paused.runs :]
+    assert {(run.kind, run.state) for run in runs} == {("scheduled", "success")}
+    begin_ms = _ms(paused.minute)
+    minutes = [Interval(begin_ms + n * 60_000, begin_ms + (n + 1) * 60_000) for n in PAUSED_MINUTES]
+    assert [each for each in hold() if each[1]] == [(minutes[n - 1], 20 * n) for n in PAUSED_MINUTES]
+    assert len({entry.run_id for entry in batches()}) < len(PAUSED_MINUTES)
+    assert world.verified(name) == 320
 
 
 def _ms(at: datetime) -> int:

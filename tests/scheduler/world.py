@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import socketserver
+import subprocess
 import threading
 import time
 import urllib.error
@@ -23,6 +24,7 @@ from click.testing import Result
 from confluent_kafka import Producer
 
 from kafka_s3.commit_log import Entry
+from kafka_s3.settings.model import ScheduleSettings
 from tests.cli.command import call
 from tests.processes import below, command_of
 from tests.support import entries_of
@@ -34,8 +36,14 @@ from tools.parts.s3 import S3Server
 BOUND_S = 240
 POLL_S = 1.0
 ENDED = ("success", "failed")
+PAUSED_MINUTES = (1, 2, 3)  # after the minute in which `scheduled` is paused; each has its own number of records
 
 T = TypeVar("T")
+
+
+def bucket_of(name: str) -> str:
+    """A connector's bucket, in stores that other tests have theirs in too."""
+    return f"scheduler-{name}"
 
 
 def until(
@@ -183,6 +191,31 @@ class Gate:
         return (self.folder / "came" / name).exists()
 
 
+@dataclass(frozen=True)
+class Pause:
+    """When `scheduled` was paused, how many runs it had, and the newest entry of its log."""
+
+    minute: datetime
+    runs: int
+    seq: int
+
+
+@dataclass(frozen=True)
+class Export:
+    """The processes of an export that is at work, and the folder of its temporary files."""
+
+    supervisor: psutil.Process
+    task: psutil.Process
+    jvm: psutil.Process
+    spark: Sequence[psutil.Process]  # the JVM, the driver, the Python workers
+    folder: Path
+
+    def has_ended(self) -> None:
+        """Wait until neither the task's process nor anything that it started is left."""
+        _, alive = psutil.wait_procs([self.task, *self.spark], timeout=60)
+        assert alive == []
+
+
 @dataclass
 class World:
     """The servers, and the connectors' folder; topics and stores by connector, whose DAG has its name."""
@@ -192,9 +225,11 @@ class World:
     topics: Mapping[str, str]
     stores: Mapping[str, S3Server]
     api: Api
-    scheduler_pid: int
+    airflow: Airflow
     gate: Gate
     proxy: Proxy
+    hour: datetime  # that is going on when the world begins
+    ninety: ScheduleSettings  # of `ninety_minutes`
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     # Airflow.
@@ -202,16 +237,36 @@ class World:
     @contextmanager
     def unpaused(self, name: str) -> Iterator[None]:
         """Let Airflow schedule a connector's runs; the interval that is over when it begins gets a run at once."""
-        self.api.send("PATCH", f"/api/v2/dags/{name}", {"is_paused": False})
+        self.pause(name, False)
         try:
             yield
         finally:
-            self.api.send("PATCH", f"/api/v2/dags/{name}", {"is_paused": True})
+            self.pause(name)
 
-    def trigger(self, name: str, run_id: str, conf: Mapping[str, Any] | None = None) -> Run:
-        """A manual run as the form in the browser starts it, awaited."""
+    def pause(self, name: str, paused: bool = True) -> None:
+        self.api.send("PATCH", f"/api/v2/dags/{name}", {"is_paused": paused})
+
+    def command(self, *arguments: str) -> str:
+        """One of Airflow's own commands, as its user types it; what it printed."""
+        run = subprocess.run(
+            ["airflow", *arguments],
+            env=self.airflow.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=BOUND_S,
+        )
+        assert run.returncode == 0, f"airflow {' '.join(arguments)}: {run.returncode}\n{run.stdout[-5000:]}"
+        return run.stdout
+
+    def start(self, name: str, run_id: str, conf: Mapping[str, Any] | None = None) -> None:
+        """A manual run as the form in the browser starts it."""
         body = {"dag_run_id": run_id, "logical_date": datetime.now(UTC).isoformat(), "conf": dict(conf or {})}
         self.api.send("POST", f"/api/v2/dags/{name}/dagRuns", body)
+
+    def trigger(self, name: str, run_id: str, conf: Mapping[str, Any] | None = None) -> Run:
+        """A manual run, awaited."""
+        self.start(name, run_id, conf)
         return self.ended_run(name, run_id)
 
     def runs(self, name: str) -> list[Run]:
@@ -233,6 +288,10 @@ class World:
             for each in listed
         ]
 
+    def task_states(self, name: str) -> set[str | None]:
+        """The states that any task of a connector's runs is in."""
+        return {state for run in self.runs(name) for state in run.states.values()}
+
     def ended(self, name: str, wanted: Callable[[Run], bool] = lambda run: True) -> Run:
         """The first run that is wanted, once it has ended."""
         return until(
@@ -245,10 +304,28 @@ class World:
         """The run of this id, once it has ended."""
         return self.ended(name, lambda run: run.run_id == run_id)
 
+    def all_ended(self, name: str, count: int, kind: str | None = None) -> list[Run]:
+        """All runs of a connector, or those of a kind, once there are so many and each has ended."""
+
+        def look() -> list[Run] | None:
+            found = [run for run in self.runs(name) if kind in (None, run.kind)]
+            return found if len(found) >= count and all(run.state in ENDED for run in found) else None
+
+        return until(f"{count} runs of {name} have ended", look, or_say=lambda: self.runs(name))
+
     def said(self, name: str, run: Run, task: str, attempt: int = 1) -> str:
         """What a try of a task logged, as the API shows it."""
         path = f"/dags/{name}/dagRuns/{quote(run.run_id, safe='')}/taskInstances/{task}/logs/{attempt}"
         return json.dumps(self.api.get(path, full_content="true"), ensure_ascii=False)
+
+    def failures(self, name: str, runs: Sequence[Run]) -> list[str]:
+        """What the last try of each task that failed said last; for a test that expects none."""
+        return [
+            f"{run.run_id} {task}, try {each.tries}: {self.said(name, run, task, each.tries)[-3000:]}"
+            for run in runs
+            for task, each in run.tasks.items()
+            if each.state in ("failed", "up_for_retry")
+        ]
 
     def attempts(self, name: str, run: Run, task: str) -> list[str | None]:
         """The states that the tries of a task ended with."""
@@ -257,14 +334,14 @@ class World:
         return [each["state"] for each in sorted(tries, key=lambda each: each["try_number"])]
 
     def events(self, name: str, run: Run) -> list[dict[str, Any]]:
-        """What the asset events of a run say."""
+        """What the events of a run's connector say; those of its topics are left out."""
         found = self.api.get("/assets/events", source_dag_id=name, source_run_id=run.run_id)
-        return [each["extra"] for each in found["asset_events"]]
+        return [each["extra"] for each in found["asset_events"] if "topic" not in each["extra"]]
 
     # Kafka and the bucket.
 
     def bucket(self, name: str) -> str:
-        return f"bucket-of-{name}"
+        return bucket_of(name)
 
     def produce(self, name: str, partition: int, values: Sequence[bytes], at: datetime) -> None:
         """Records that all have the same timestamp."""
@@ -302,22 +379,51 @@ class World:
         result = self.call(name, "verify", "--against-kafka", "--json")
         assert result.exit_code == 0, result.output
         found = json.loads(result.stdout)
-        assert (found["orphans"], found["notes"]) == ([], [])
+        assert (found["orphans"], found["notes"]) == ([], []), result.output
         return int(found["records"])
 
     def call(self, name: str, command: str, *arguments: str) -> Result:
         """A command of `kafka-s3` over a connector, with the credentials that Airflow's connection has."""
         store = self.stores[name]
         environment = {"AWS_ACCESS_KEY_ID": store.access_key, "AWS_SECRET_ACCESS_KEY": store.secret_key}
-        return call(command, self.folder / f"{name}.properties", *arguments, env=environment)
+        file = self.folder / f"{name}.properties"
+        if not file.exists():
+            file = self.folder.parent / "own" / file.name
+        return call(command, file, *arguments, env=environment)
 
     # Processes.
 
-    def jvm(self, name: str) -> psutil.Process:
-        """The Spark that executes a connector's export."""
-        found = [each for each in below(self.scheduler_pid) if _is_spark_of(name, command_of(each))]
+    @property
+    def temporary(self) -> Path:
+        """Where Airflow's processes have their temporary files."""
+        return Path(self.airflow.environment["TMPDIR"])
+
+    @contextmanager
+    def frozen(self, name: str) -> Iterator[Export]:
+        """The export of a connector in its middle: the store is silent while this lasts, and goes on afterwards."""
+        known = len(self.keys(name, "topics/"))
+        until("some objects are written", lambda: len(self.keys(name, "topics/")) >= known + 10, pause_s=0.02)
+        self.stores[name].suspend()
+        try:
+            yield self._export(name)
+        finally:
+            self.stores[name].resume()
+
+    def _export(self, name: str) -> Export:
+        below_scheduler = below(self.airflow.scheduler.pid)
+        found = [each for each in below_scheduler if _is_spark_of(name, command_of(each))]
         assert len(found) == 1, found
-        return found[0]
+        [jvm] = found
+        task = jvm.parent()
+        assert task is not None
+        supervisor = task.parent()
+        assert supervisor is not None
+        assert supervisor.pid != self.airflow.scheduler.pid
+        spark = [jvm, *below(jvm.pid)]
+        names = ["".join(command_of(each)) for each in spark]
+        for wanted in ("export.py", "pyspark.daemon"):
+            assert any(wanted in each for each in names[1:]), names
+        return Export(supervisor, task, jvm, spark, Path(jvm.environ()["SPARK_LOCAL_DIRS"]))
 
 
 def _is_spark_of(name: str, command: list[str]) -> bool:

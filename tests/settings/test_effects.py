@@ -125,6 +125,8 @@ OLDER = "tests/settings/test_block_gzip.py"
 TABLES = "tests/settings/test_tables.py"
 REQUESTS = "tests/adapters/test_s3_requests.py"
 CREDENTIALS = "tests/adapters/test_s3_credentials.py"
+POLICIES = "tests/export/test_policies.py"
+COMPLETENESS = "tests/export/test_completeness.py"
 PLANNING = "tests/engine/test_planning.py"
 LETTERS = "tests/export/test_dead_letters.py"
 LETTER_TOPIC = "tests/adapters/test_letter_topic.py"
@@ -171,6 +173,19 @@ SHOWN: dict[str, str] = {
     "export.batch.records.max": f"{PLANNING}::test_a_batch_is_bounded_by_records",
     "export.batch.bytes.max": f"{PLANNING}::test_a_batch_is_bounded_by_bytes",
     "export.catchup.batches.max": "tests/export/test_run.py::test_older_boundaries_are_merged_into_the_first_batch",
+    "export.on.data.loss": f"{POLICIES}::test_a_loss_that_is_recorded_is_a_gap_in_the_log",
+    "export.on.topic.recreated": f"{POLICIES}::test_a_topic_created_again_begins_anew_beside_the_old_one",
+    "export.schedule": "tests/airflow/test_schedules.py::test_a_cron_expression",
+    "export.schedule.assets": "tests/airflow/test_schedules.py::test_assets",
+    "export.owner": "tests/airflow/test_integrity.py::test_owner_and_tags",
+    "export.tags": "tests/airflow/test_integrity.py::test_owner_and_tags",
+    "export.verify.schedule": "tests/airflow/test_verification.py::test_what_the_dag_is",
+    "export.reexport.enable": "tests/airflow/test_reexport.py::test_what_the_dag_is",
+    "export.reexport.max.active.runs": "tests/airflow/test_reexport.py::test_what_the_dag_is",
+    "export.reexport.topics.dir": "tests/export/test_reexport.py::test_where_windows_lie",
+    "export.timestamps.enable": "tests/export/test_reexport.py::test_who_looks_at_timestamps",
+    "export.completeness.marker.enable": f"{COMPLETENESS}::test_an_hour_is_marked_when_its_run_has_ended",
+    "export.completeness.lateness.ms": f"{COMPLETENESS}::test_lateness",
     "export.read.timeout.ms": "tests/adapters/test_kafka_errors.py::test_broker_that_falls_silent",
     "export.kafka.conn.id": "tests/airflow/test_connections.py::test_connections_by_name",
     "export.aws.conn.id": "tests/airflow/test_connections.py::test_connections_by_name",

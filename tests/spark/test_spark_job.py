@@ -178,6 +178,7 @@ def test_a_run_over_four_partitions(job: Job) -> None:
     assert (entry.spark_application or "").startswith("local-")
 
 
+@pytest.mark.heavy
 def test_a_bad_record_is_sparks_own_exit_status(job: Job) -> None:
     """spark-submit ends with 65, names topic, partition and offset, and shows no traceback.
 
@@ -201,6 +202,7 @@ def test_a_wrong_configuration_is_sparks_own_exit_status(job: Job) -> None:
     assert job.objects("") == {}
 
 
+@pytest.mark.heavy
 def test_the_driver_dies_with_its_jvm(job: Job) -> None:
     """kill -9 on the JVM ends the Python driver in the middle of its work: no driver is left that could commit."""
     with socket.create_server(("127.0.0.1", 0)) as silent:  # a store that takes requests and never answers

@@ -13,13 +13,16 @@ import psutil
 import pytest
 from botocore.exceptions import ClientError
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from tools.parts.cache import REPOSITORY, cached
 from tools.parts.errors import PartError
 from tools.parts.java import find_java, write_wrapper
 from tools.parts.kafka import KafkaBroker, cluster_id
+from tools.parts.kafka_cluster import KafkaCluster
 from tools.parts.process import Part, ReservedPort, accepts_connections, child_environment
 from tools.parts.s3 import MotoServer, S3Server, VersityGateway
+from tools.parts.toxiproxy import ProxiedBroker, Toxiproxy
 
 
 def test_broker_carries_a_record_and_leaves_nothing(topic_name: str) -> None:
@@ -34,6 +37,7 @@ def test_broker_carries_a_record_and_leaves_nothing(topic_name: str) -> None:
     assert not broker.folder.exists()
 
 
+@pytest.mark.heavy
 def test_killed_broker_comes_back_with_its_data(topic_name: str) -> None:
     """After a crash and a restart the broker has the same address and the same records."""
     with KafkaBroker() as broker:
@@ -52,6 +56,50 @@ def test_broker_says_why_it_does_not_start() -> None:
     """A setting that Kafka refuses ends in an error that quotes Kafka, not in a timeout."""
     with pytest.raises(PartError, match=r"num\.io\.threads"):
         KafkaBroker({"num.io.threads": "many"})
+
+
+@pytest.mark.faults
+def test_cluster_changes_its_leader_and_leaves_nothing(topic_name: str) -> None:
+    """Of three brokers one dies: another one leads with all records, and the dead one follows it once it is back."""
+    with KafkaCluster() as cluster:
+        cluster.create_topic(topic_name, [[2, 3], [1, 3]])
+        first = cluster.nodes[1]
+        _produce(first, topic_name, b"before")
+        assert (cluster.leader(topic_name, 0), cluster.leader(topic_name, 1)) == (2, 1)
+        cluster.nodes[2].kill()
+        cluster.await_leader(topic_name, 0, 3)
+        assert cluster.in_sync(topic_name, 0) == {3}
+        _produce(first, topic_name, b"after")
+        assert _consume(first, topic_name, 2) == [b"before", b"after"]
+        cluster.nodes[2].restart()
+        cluster.await_in_sync(topic_name, 0, [2, 3])
+        cluster.prefer(topic_name, 0)
+        cluster.await_leader(topic_name, 0, 2)
+        nodes = list(cluster.nodes.values())
+    assert [node.name for node in nodes if _exists(node.pid) or node.folder.exists()] == []
+
+
+@pytest.mark.faults
+def test_bad_network_and_back(topic_name: str) -> None:
+    """A broker's proxied address carries records, is cut, and carries them again; all is gone afterwards."""
+    reason = Toxiproxy.available()
+    if reason is not None:
+        pytest.skip(reason)
+    with Toxiproxy() as toxiproxy, ProxiedBroker(toxiproxy) as broker:
+        broker.create_topic(topic_name)
+        _produce(broker, topic_name, b"1")
+        port = int(broker.proxy.address.partition(":")[2])
+        client = AdminClient({"bootstrap.servers": broker.proxy.address, "log_level": 0})
+        assert [each.port for each in client.list_topics(timeout=30).brokers.values()] == [port]
+        broker.proxy.cut()
+        assert not accepts_connections(port)
+        broker.proxy.mend()
+        broker.proxy.spoil("latency", latency=1)
+        assert topic_name in client.list_topics(timeout=30).topics
+        broker.proxy.mend()
+        parts = [toxiproxy, broker]
+    assert not accepts_connections(port)
+    assert [part.name for part in parts if _exists(part.pid) or part.folder.exists()] == []
 
 
 def test_no_cluster_id_looks_like_an_option() -> None:

@@ -1,12 +1,14 @@
 """The schema registry that tests and demo stand on."""
 
 import psutil
+import pytest
 from confluent_kafka.schema_registry import Schema
 
 from tools.parts.process import accepts_connections
 from tools.parts.registry import SchemaRegistry
 
 
+@pytest.mark.heavy
 def test_registry_numbers_a_schema_and_leaves_nothing() -> None:
     """A new registry is empty, takes and gives back a schema, and stopping it leaves no process, port or folder."""
     with SchemaRegistry() as registry:

@@ -1,0 +1,282 @@
+"""Alarms: each fires when its bound is passed and not before; the example under Airflow, on real Kafka and S3."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from kafka_s3.errors import KafkaUnavailable
+from kafka_s3.export.health import Health, look
+from kafka_s3.ports import Broker
+from kafka_s3_airflow.alarms import Alarm, Bounds, check, files_in, findings
+from tests.airflow.test_integrity import serialized, write
+from tests.export.test_health import MINUTE_MS, NINE, NOW, Timed
+from tests.support import HOUR_MS
+from tests.test_documents import section
+from tools.parts.kafka import KafkaBroker
+from tools.parts.s3 import MotoServer
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "dags" / "examples" / "alarms.py"
+SECRET = "canary-of-an-alarm"
+HOUR = timedelta(hours=1)
+
+# All of Airflow runs in this process, with warnings of its own.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def health() -> Health:
+    """Numbers to compare: each of them an hour, 1,234 offsets, 5 per cent."""
+    world = Timed()
+    world.add(NINE - MINUTE_MS)
+    world.export((NINE - HOUR_MS, NINE))
+    return replace(
+        world.health(),
+        lag_records=1234,
+        lag_ms=HOUR_MS,
+        loss_in_ms=HOUR_MS,
+        overdue_ms=HOUR_MS,
+        rejected_fraction=0.05,
+    )
+
+
+@pytest.mark.parametrize(
+    ("passed", "well", "said"),
+    [
+        (Bounds(lag_records_max=1233), Bounds(lag_records_max=1234), "1,234 offsets wait to be exported, more than"),
+        (Bounds(lag_max=HOUR / 2), Bounds(lag_max=HOUR), "is 1 h old, more than 30 min."),
+        (Bounds(loss_within=HOUR), Bounds(loss_within=HOUR / 2), "not exported in 1 h, within 1 h."),
+        (Bounds(overdue_max=HOUR / 2), Bounds(overdue_max=HOUR), "was due 1 h ago has not exported its records, more"),
+        (Bounds(rejected_max=0.04), Bounds(rejected_max=0.05), "5.00% of the records of the newest log entries were"),
+    ],
+)
+def test_each_fires_past_its_bound(health: Health, passed: Bounds, well: Bounds, said: str) -> None:
+    """The finding names the number and the bound; what is at its bound, or was not asked about, is well."""
+    [finding] = findings(health, passed)
+    assert said in finding
+    assert findings(health, well) == []
+
+
+def test_all_findings_are_told_at_once(health: Health) -> None:
+    """One that is passed hides no other; each says the state, and what to do."""
+    every = Bounds(0, timedelta(0), 2 * HOUR, timedelta(0), 0.0)
+    found = findings(health, every)
+    assert len(found) == 5
+    assert all("State: well." in finding for finding in found[:4])
+    for advice in ("tasks.max", "paused", "Raise the topic's retention.ms", "scheduler", "kafka-s3 redrive"):
+        assert any(advice in finding for finding in found)
+
+
+def test_what_is_not_known_fires_nothing(health: Health) -> None:
+    """A number that there is not passes no bound: nothing waits, nothing was exported, or age deletes nothing."""
+    none = replace(
+        health,
+        lag_records=None,
+        lag_ms=None,
+        loss_in_ms=None,
+        overdue_ms=None,
+        rejected_fraction=None,
+    )
+    assert findings(none, Bounds(0, timedelta(0), 2 * HOUR, timedelta(0), 0.0)) == []
+
+
+def test_a_loss_that_cannot_be_seen_coming_is_told(health: Health) -> None:
+    """An alarm that can never fire is none: the permission that is missing is named."""
+    hidden = replace(health, loss_in_ms=None, retention_hidden=("orders",))
+    [finding] = findings(hidden, Bounds(loss_within=HOUR))
+    assert "DescribeConfigs" in finding
+    assert findings(hidden, Bounds(lag_max=HOUR)) == []
+
+
+def test_without_a_bound_it_is_no_alarm(tmp_path: Path) -> None:
+    """A check of nothing says so instead of being well for ever."""
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match="no bound"):
+        check(tmp_path / "orders.properties")
+
+
+def test_state_of_a_broker_that_is_down_is_no_finding() -> None:
+    """What waits is not known then, so no bound of it is passed; what the log says still counts."""
+    world = Timed()
+
+    def refuse() -> Broker:
+        raise KafkaUnavailable("no")
+
+    down = look(world.settings, world.exporter.log, refuse, at_ms=NOW, entries_max=10)
+    assert findings(down, Bounds(0, timedelta(0), HOUR, timedelta(0), 0.0)) == []
+    assert Bounds(lag_max=HOUR).need_kafka
+    assert not Bounds(rejected_max=0.0).need_kafka
+
+
+def bag(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    from airflow.dag_processing.dagbag import DagBag
+
+    monkeypatch.setenv("KAFKA_S3_CONNECTORS", str(folder))
+    found = DagBag(str(EXAMPLE), collect_dags=True)
+    assert found.import_errors == {}
+    return found
+
+
+def test_the_example_is_a_dag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task for each kind, over the connectors of the folder; retries for outages; it can be stored."""
+    write(tmp_path, "a.properties", "a")
+    write(tmp_path, "b.properties", "b", "flush.size=none\n")
+    assert files_in(tmp_path) == [str(tmp_path / "a.properties")]
+    dag = bag(tmp_path, monkeypatch).dags["kafka_s3_alarms"]
+    dag.validate()
+    assert set(dag.task_ids) == {"connectors", "lag", "loss", "late", "rejected"}
+    assert (dag.catchup, dag.max_active_runs) == (False, 1)
+    assert all(each.on_failure_callback for each in dag.tasks)
+    assert "kafka_s3_alarms" in serialized(dag)
+
+
+def readmes_python() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", section("Alarms and metrics"), re.S)
+
+
+def test_readme_s_own_bounds_are_a_task() -> None:
+    """What README shows builds a task that checks what it says."""
+    from airflow.sdk import DAG
+
+    with DAG("mine", schedule=None) as dag:
+        exec(readmes_python()[0], {})
+    operator: Any = dag.task_dict["orders_is_well"]
+    assert operator.python_callable is check
+    assert asdict(Bounds(**operator.op_kwargs)).keys() == operator.op_kwargs.keys()
+
+
+def test_readme_s_deadline_can_be_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The DAG that README shows is built, and stored with its deadline and the callback's name."""
+    (tmp_path / "my_callbacks.py").write_text("def tell_somebody(context, about):\n    print(about)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    path = write(tmp_path, "orders.properties", "orders")
+    built: dict[str, Any] = {}
+    code = readmes_python()[1].replace("/opt/kafka-s3/connectors/orders.properties", str(path))
+    exec(code.replace("\n):", "\n) as dag:"), built)
+    stored = serialized(built["dag"])
+    assert "my_callbacks.tell_somebody" in stored
+    assert "orders.complete" in stored
+
+
+# Run.
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A connector in the example's folder, with a topic that keeps its records for 20 hours."""
+
+    path: Path
+    topic: str
+    kafka: KafkaBroker
+
+    def produce(self, value: bytes, *, age: timedelta = timedelta(0)) -> None:
+        producer = Producer({"bootstrap.servers": self.kafka.bootstrap_servers})
+        producer.produce(self.topic, value, partition=0, timestamp=int((time.time() - age.total_seconds()) * 1000))
+        assert producer.flush(30) == 0
+
+    def export(self) -> None:
+        from kafka_s3.export.run import run
+        from kafka_s3.wiring import in_threads, make_exporter
+        from kafka_s3_airflow.connections import load_connector
+        from tests.support import request
+
+        settings = load_connector(self.path).settings
+        run(make_exporter(settings), request(), in_threads(settings), lambda _: None)
+
+
+class Alarms:
+    """The example over two connectors of real Kafka and a real S3 API."""
+
+    def __init__(
+        self, folder: Path, kafka: KafkaBroker, moto: MotoServer, bucket: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        moto.create_bucket(bucket)
+        self.folder, self.kafka, self.bucket, self.monkeypatch = folder, kafka, bucket, monkeypatch
+        store = {"endpoint_url": moto.endpoint_url, "region_name": moto.region}
+        aws = {"conn_type": "aws", "login": moto.access_key, "password": SECRET, "extra": store}
+        monkeypatch.setenv("AIRFLOW_CONN_AWS_DEFAULT", json.dumps(aws))
+        self.connect(kafka.bootstrap_servers)
+
+    def connect(self, servers: str) -> None:
+        extra = {"bootstrap.servers": servers, "sasl.password": SECRET}
+        self.monkeypatch.setenv("AIRFLOW_CONN_KAFKA_DEFAULT", json.dumps({"conn_type": "kafka", "extra": extra}))
+
+    def connector(self, name: str) -> Exported:
+        topic = f"{name}-topic"
+        self.kafka.create_topic(topic, 1, {"retention.ms": str(20 * HOUR_MS)})
+        path = write(self.folder, f"{name}.properties", name, "errors.tolerance=all\ns3.part.retries=0\n")
+        path.write_text(path.read_text().replace("s3.bucket.name=archive", f"s3.bucket.name={self.bucket}"))
+        return Exported(path, topic, self.kafka)
+
+    def run(self) -> dict[tuple[str, str], str]:
+        """The state of each task by its kind and its connector."""
+        dag = bag(self.folder, self.monkeypatch).dags["kafka_s3_alarms"]
+        instances = dag.test().get_task_instances()
+        return {(each.task_id, each.rendered_map_index or ""): str(each.state) for each in instances}
+
+
+@pytest.fixture
+def alarms(
+    airflow_db: None,
+    kafka: KafkaBroker,
+    moto: MotoServer,
+    bucket_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Alarms:
+    return Alarms(tmp_path, kafka, moto, bucket_name, monkeypatch)
+
+
+@pytest.mark.heavy  # the first run of a task imports for ten seconds
+def test_the_example_finds_what_is_wrong_and_nothing_else(
+    alarms: Alarms, topic_name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of two connectors one lags, is about to lose data, is late and rejected half of its records: four tasks fail,
+    each at once and with a message to somebody; those of the other do not."""
+    well, bad = alarms.connector(f"{topic_name}-well"), alarms.connector(f"{topic_name}-bad")
+    for each in (well, bad):
+        each.produce(b'{"n": 1}')
+    bad.produce(b"{no JSON")
+    for each in (well, bad):
+        each.export()
+    bad.produce(b'{"n": 2}', age=5 * HOUR)
+    states = alarms.run()
+    kinds = ("lag", "loss", "late", "rejected")
+    assert states == {
+        ("connectors", ""): "success",
+        **{(kind, well.path.name): "success" for kind in kinds},
+        **{(kind, bad.path.name): "failed" for kind in kinds},
+    }
+    logged = capsys.readouterr().out
+    for kind in kinds:
+        assert f"ALARM {kind}: {bad.path.stem}: " in logged
+    assert "the oldest record that waits is 5 h" in logged
+    assert "within 1 d" in logged
+    assert "50.00% of the records" in logged
+    assert "up_for_retry" not in logged
+    assert SECRET not in logged
+
+
+@pytest.mark.heavy  # a broker that is down is believed to be after ten seconds
+def test_an_outage_is_for_a_retry(alarms: Alarms, topic_name: str) -> None:
+    """A broker that does not answer is an error that the task's retries may cure, and no finding."""
+    from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+    connector = alarms.connector(topic_name)
+    connector.produce(b"{}")
+    connector.export()
+    alarms.connect("127.0.0.1:9")
+    with pytest.raises(AirflowException, match="what waits is not known") as raised:
+        check(connector.path, lag_max=HOUR)
+    assert not isinstance(raised.value, AirflowFailException | Alarm)
+    assert SECRET not in str(raised.value)

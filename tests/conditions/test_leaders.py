@@ -1,0 +1,444 @@
+"""Leaders that change, that lose records, and that are gone: a connector over a cluster of three brokers."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from kafka_s3.errors import KafkaUnavailable
+from kafka_s3.kafka import KafkaBroker
+from kafka_s3.memory import MemoryBroker
+from kafka_s3.ports import Broker, LogPoint
+from kafka_s3.ranges import TopicPartition
+from kafka_s3.records import Record
+from kafka_s3.settings.model import KafkaSettings
+from tests.conditions.disturbed import Disturbed, produce, words
+from tests.support import make_settings
+from tools.parts.kafka_cluster import KafkaCluster
+from tools.parts.s3 import VersityGateway
+
+pytestmark = pytest.mark.faults
+
+UNCLEAN = {"unclean.leader.election.enable": "true"}
+RECORDS = 1500  # of a few hundred bytes: many fetches
+
+
+@pytest.fixture(scope="module")
+def three() -> Iterator[KafkaCluster]:
+    """Three brokers for all tests here."""
+    with KafkaCluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(three: KafkaCluster) -> KafkaCluster:
+    """The same, whole again, whatever an earlier test did to it."""
+    for node in three.nodes.values():
+        node.resume()
+        if not node.is_running:
+            node.restart()
+    return three
+
+
+@dataclass
+class Partition:
+    """A partition on the nodes 2 and 3, and what may happen to it."""
+
+    cluster: KafkaCluster
+    tp: TopicPartition
+    written: int = 0
+
+    def append(self, label: str, count: int) -> list[str]:
+        made = words(label, count)
+        produce(self.cluster.nodes[1].bootstrap_servers, self.tp.topic, made, self.tp.partition)
+        return made
+
+    @property
+    def leader(self) -> int:
+        leader = self.cluster.leader(*self.tp)
+        assert leader is not None
+        return leader
+
+    @property
+    def other(self) -> int:
+        return 5 - self.leader
+
+    def elect(self) -> None:
+        """The leader dies, the other replica has everything and takes over; the dead one comes back as follower."""
+        old, new = self.leader, self.other
+        self.cluster.nodes[old].kill()
+        self.cluster.await_leader(*self.tp, new)
+        self.restart(old)
+
+    def part(self) -> None:
+        """The follower dies: what is written from now on is on the leader alone."""
+        leader = self.leader
+        self.cluster.nodes[self.other].kill()
+        self.cluster.await_in_sync(*self.tp, [leader])
+
+    def cut(self) -> None:
+        """After `part`: the leader dies too, and the other replica comes back and leads without what it missed."""
+        old, new = self.leader, self.other
+        self.cluster.nodes[old].kill()
+        self.cluster.await_leader(*self.tp, None)
+        self.cluster.nodes[new].restart()
+        self.cluster.await_leader(*self.tp, new)
+
+    def restart(self, node: int) -> None:
+        self.cluster.nodes[node].restart()
+        self.cluster.await_in_sync(*self.tp, [2, 3])
+
+
+class MemoryPartition:
+    """The same, in memory."""
+
+    def __init__(self, tp: TopicPartition) -> None:
+        self.tp = tp
+        self.broker = MemoryBroker()
+        self.broker.create_topic(tp.topic)
+        self._marked = 0
+
+    def append(self, label: str, count: int) -> list[str]:
+        start = self._end()
+        self.broker.append(*self.tp, *(Record(start + number, label.encode()) for number in range(count)))
+        return words(label, count)
+
+    def elect(self) -> None:
+        self.broker.elect(*self.tp)
+
+    def part(self) -> None:
+        self._marked = self._end()
+
+    def cut(self) -> None:
+        self.broker.truncate(*self.tp, self._marked)
+
+    def _end(self) -> int:
+        return self.broker.offsets([self.tp])[self.tp].high_watermark
+
+
+class Log(Protocol):
+    """A partition's log, and what elections make of it."""
+
+    tp: TopicPartition
+
+    def append(self, label: str, count: int) -> list[str]: ...
+    def elect(self) -> None: ...
+    def part(self) -> None: ...
+    def cut(self) -> None: ...
+
+
+@pytest.fixture
+def partition(cluster: KafkaCluster, topic_name: str) -> Partition:
+    """The one partition of a topic in which an election may lose records."""
+    cluster.create_topic(topic_name, [[2, 3]], UNCLEAN)
+    return Partition(cluster, TopicPartition(topic_name, 0))
+
+
+@pytest.fixture(params=["memory", "kafka"])
+def log_and_broker(request: pytest.FixtureRequest, topic_name: str) -> tuple[Log, Broker]:
+    if request.param == "memory":
+        memory = MemoryPartition(TopicPartition(topic_name, 0))
+        return memory, memory.broker
+    log: Partition = request.getfixturevalue("partition")
+    client = {"bootstrap.servers": log.cluster.bootstrap_servers}
+    return log, KafkaBroker(make_settings(topics=(), kafka=KafkaSettings(client)))
+
+
+@pytest.fixture
+def connector(partition: Partition, versitygw: VersityGateway, bucket_name: str, tmp_path: Path) -> Disturbed:
+    """A connector over that partition."""
+    return connector_over(partition.cluster, partition.tp.topic, versitygw, bucket_name, tmp_path)
+
+
+def connector_over(
+    cluster: KafkaCluster, topic: str, store: VersityGateway, bucket_name: str, folder: Path
+) -> Disturbed:
+    return Disturbed(folder / "connector", topic, bucket_name, cluster.nodes[1], store, flush_size=100)
+
+
+def test_where_logs_part(log_and_broker: tuple[Log, Broker]) -> None:
+    """Elections that lose nothing raise no alarm, however many. One that does is found from every point above the
+    cut, whether the log has grown past the point again or not, and from none below."""
+    log, broker = log_and_broker
+    tp = log.tp
+
+    def epoch() -> int:
+        found = broker.offsets([tp])[tp].leader_epoch
+        assert found is not None
+        return found
+
+    def parted(offset: int, epoch: int) -> int | None:
+        return broker.diverged({tp: LogPoint(offset, epoch)}).get(tp)
+
+    log.append("a", 100)
+    first = epoch()
+    log.elect()
+    second = epoch()
+    assert second > first
+    assert [parted(100, first), parted(100, second), parted(50, first)] == [None, None, None]
+    log.append("b", 20)
+    log.elect()
+    assert [parted(100, first), parted(120, second), parted(120, epoch())] == [None, None, None]
+    third = epoch()
+
+    log.part()
+    log.append("lost", 30)
+    assert parted(150, third) is None
+    log.cut()
+    assert [parted(150, third), parted(121, third)] == [120, 120]
+    assert [parted(120, third), parted(100, third), parted(100, first), parted(1, first)] == [None] * 4
+    log.append("c", 90)
+    assert [parted(150, third), parted(121, third)] == [120, 120]
+    assert [parted(120, third), parted(100, first), parted(210, epoch())] == [None] * 3
+
+
+# Elections that lose nothing
+
+
+def test_no_alarm_while_leaders_change(partition: Partition) -> None:
+    """Asked again and again while leaders die and records come in: the end never lies below one that was seen, and
+    the log never parts from what it was. No answer may come for a while, a wrong one never."""
+    tp, client = partition.tp, {"bootstrap.servers": partition.cluster.nodes[1].bootstrap_servers}
+    partition.append("first", 100)
+    enough = threading.Event()
+
+    def elect() -> None:
+        for number in range(30):
+            partition.elect()
+            if number >= 2 and enough.is_set():
+                return
+
+    with ThreadPoolExecutor(2) as pool:
+        elections = pool.submit(elect)
+        writing = pool.submit(lambda: [partition.append("more", 50) for _ in iter(elections.done, True)])
+        point, asked, epochs = LogPoint(0, 0), 0, set()
+        while not (elections.done() and writing.done()):
+            broker = KafkaBroker(make_settings(topics=(), kafka=KafkaSettings(client)))
+            with contextlib.suppress(KafkaUnavailable):
+                seen = broker.offsets([tp])[tp]
+                assert seen.leader_epoch is not None
+                assert seen.high_watermark >= point.offset
+                assert broker.diverged({tp: point}) == {}
+                point, asked = LogPoint(seen.last_stable, seen.leader_epoch), asked + 1
+                epochs.add(seen.leader_epoch)
+                if asked > 10 and len(epochs) >= 3:
+                    enough.set()
+        elections.result(), writing.result()
+    assert enough.is_set(), f"{asked} answers, of {len(epochs)} leaders' times"
+
+
+def test_leader_changes_between_runs(partition: Partition, connector: Disturbed) -> None:
+    """Another leader, twice, with records in between: every record once, and no alarm."""
+    made = partition.append("a", 300)
+    assert connector.export().status == 0
+    for label in ("b", "c"):
+        partition.elect()
+        assert connector.export().status == 0
+        made += partition.append(label, 300)
+        assert connector.export().status == 0
+    assert connector.values() == made
+    assert connector.verified() == len(made)
+
+
+@pytest.mark.parametrize("how", ["dies", "hangs", "hands over"])
+def test_leader_changes_while_it_is_read(partition: Partition, connector: Disturbed, how: str) -> None:
+    """A leader that dies or hands over while a range is read: the reading goes on from the next leader. One that hangs
+    is let go of as well, at the worst by the next try."""
+    made = partition.append("a", RECORDS)
+    connector.configure(export_read_timeout_ms=20_000)
+    old, new, cluster = partition.leader, partition.other, partition.cluster
+
+    def change() -> None:
+        if how == "hands over":
+            cluster.nodes[old].restart()  # a controlled shutdown
+        elif how == "dies":
+            cluster.nodes[old].kill()
+        else:
+            cluster.nodes[old].suspend()
+        cluster.await_leader(*partition.tp, new)
+
+    outcome = connector.export(reading=change)
+    if how == "hangs" and outcome.status == 75:
+        outcome = connector.export()
+    assert outcome.status == 0, outcome.said
+    assert connector.values() == made
+    cluster.nodes[old].resume()
+    if how == "dies":
+        cluster.nodes[old].restart()
+    made += partition.append("b", 100)
+    outcome = connector.export()
+    assert outcome.status == 0, outcome.said
+    assert connector.values() == made
+    assert connector.verified() == len(made)
+
+
+# No leader
+
+
+def test_leader_that_is_missing(
+    cluster: KafkaCluster, versitygw: VersityGateway, topic_name: str, bucket_name: str, tmp_path: Path
+) -> None:
+    """Of two partitions one loses its only replica while it is read: the other one is committed, the run ends with
+    status 75 and says which range waits for a leader; so does a run that meets no leader; a retry finishes."""
+    cluster.create_topic(topic_name, [[2], [3]])
+    connector = connector_over(cluster, topic_name, versitygw, bucket_name, tmp_path)
+    connector.configure(export_read_timeout_ms=5000)
+    there, gone = (Partition(cluster, TopicPartition(topic_name, number)) for number in (0, 1))
+    made = {0: there.append("a", RECORDS), 1: gone.append("b", RECORDS)}
+
+    def die() -> None:
+        cluster.nodes[3].kill()
+        cluster.await_leader(*gone.tp, None)
+
+    outcome = connector.export(planned=die)
+    assert outcome.status == 75, outcome.said
+    assert f"{gone.tp}" in outcome.said
+    assert "leader" in outcome.said.lower()
+    assert (connector.values(0), connector.values(1)) == (made[0], [])
+
+    outcome = connector.export()
+    assert outcome.status == 75, outcome.said
+    assert f"{gone.tp}" in outcome.said
+
+    cluster.nodes[3].restart()
+    cluster.await_leader(*gone.tp, 3)
+    outcome = connector.export()
+    assert outcome.status == 0, outcome.said
+    assert (connector.values(0), connector.values(1)) == (made[0], made[1])
+    assert connector.verified() == 2 * RECORDS
+
+
+# Elections that lose records
+
+
+@dataclass
+class Cut:
+    """A connector that has exported `old`, of which Kafka has lost all from `at` on; `beside`: another partition."""
+
+    connector: Disturbed
+    log: Partition
+    beside: Partition
+    old: list[str]
+    at: int
+
+    def values(self) -> tuple[list[str], list[str]]:
+        return self.connector.values(0), self.connector.values(1)
+
+
+KEPT, LOST = 300, 200
+
+
+@pytest.fixture
+def cut(cluster: KafkaCluster, versitygw: VersityGateway, topic_name: str, bucket_name: str, tmp_path: Path) -> Cut:
+    """Of two partitions, one on the nodes 2 and 3 was exported up to 500 and then cut at 300; its new log is empty."""
+    cluster.create_topic(topic_name, [[2, 3], [1, 2]], UNCLEAN)
+    log, beside = (Partition(cluster, TopicPartition(topic_name, number)) for number in (0, 1))
+    connector = connector_over(cluster, topic_name, versitygw, bucket_name, tmp_path)
+    old = log.append("kept", KEPT)
+    log.part()
+    old += log.append("lost", LOST)
+    outcome = connector.export()
+    assert outcome.status == 0, outcome.said
+    assert connector.values() == old
+    log.cut()
+    return Cut(connector, log, beside, old, KEPT)
+
+
+#: How many records the new log has beyond the cut: fewer than were lost, or more.
+GROWN = [LOST // 2, 3 * LOST]
+
+
+@pytest.mark.parametrize("grown", GROWN)
+def test_log_that_was_cut_is_left_out(cut: Cut, grown: int) -> None:
+    """Records that were exported are gone, others may have their offsets: under `fail` that partition is left out,
+    the others are exported, and the run ends with status 65 and says where the log was cut."""
+    cut.log.append("new", grown)
+    beside = cut.beside.append("beside", 50)
+    outcome = cut.connector.export()
+    assert outcome.status == 65, outcome.said
+    assert f"{cut.log.tp}: the log was truncated at {cut.at}, below the position {KEPT + LOST}" in outcome.said
+    assert cut.values() == (cut.old, beside)
+    assert cut.connector.position() == KEPT + LOST
+    assert [entry.restarts for entry in cut.connector.entries() if entry.restarts] == []
+
+
+@pytest.mark.parametrize("grown", GROWN)
+def test_log_that_was_cut_is_gone_on_with(cut: Cut, grown: int) -> None:
+    """Under `record` the log says where the partition parts, under a generation of its own, and every record of the new
+    log is exported once, beside all that was exported before; a further run finds nothing new."""
+    cut.connector.configure(export_on_data_loss="record")
+    new, beside = cut.log.append("new", grown), cut.beside.append("beside", 50)
+    outcome = cut.connector.export()
+    assert outcome.status == 0, outcome.said
+    assert cut.values() == (cut.old + new, beside)
+    (restart,) = [restart for entry in cut.connector.entries() for restart in entry.restarts]
+    assert (restart.tp, restart.position, restart.generation, restart.withdrawn) == (cut.log.tp, cut.at, 1, False)
+    listed = [made.key for entry in cut.connector.entries() for done in entry.ranges for made in done.objects]
+    assert sorted(listed) == cut.connector.keys("topics/")
+    assert any("+g1" in key for key in listed)
+
+    later = cut.log.append("later", 50)
+    outcome = cut.connector.export()
+    assert outcome.status == 0, outcome.said
+    assert cut.values() == (cut.old + new + later, beside)
+    entries = cut.connector.entries()
+    assert cut.connector.export().status == 0
+    assert cut.connector.entries() == entries
+
+
+@pytest.mark.parametrize("policy", ["fail", "record"])
+@pytest.mark.parametrize("grown", [0, 3 * LOST])
+def test_log_that_is_cut_between_plan_and_reading(
+    partition: Partition, connector: Disturbed, policy: str, grown: int
+) -> None:
+    """A plan's records are gone before they are read, others may have come in their place: nothing of the plan is
+    committed as if it were what was planned, and the runs after it export every record of the new log once."""
+    connector.configure(export_on_data_loss=policy, export_read_timeout_ms=4000)
+    old = partition.append("kept", KEPT)
+    assert connector.export().status == 0
+    partition.part()
+    partition.append("lost", LOST)
+    new: list[str] = []
+
+    def lose() -> None:
+        partition.cut()
+        new.extend(partition.append("new", grown))
+
+    outcome = connector.export(planned=lose)
+    committed = connector.values()  # under `record` the same run goes on, up to the end that it began with
+    assert len(committed) >= len(old)
+    assert committed == (old + new)[: len(committed)]
+    assert outcome.status in (65, 75) or (policy, grown) == ("record", 3 * LOST), outcome.said
+    new += partition.append("later", 50)
+    for _ in range(2):
+        outcome = connector.export()
+    assert outcome.status == 0, outcome.said
+    assert connector.values() == old + new
+
+
+def test_log_that_is_cut_while_it_is_read(partition: Partition, connector: Disturbed) -> None:
+    """Half of a range is of the old log and half of the new one: it is not committed, and the next run exports the new
+    log's records once."""
+    connector.configure(export_read_timeout_ms=4000)
+    old = partition.append("kept", KEPT)
+    partition.part()
+    partition.append("lost", RECORDS)
+    new: list[str] = []
+
+    def lose() -> None:
+        partition.cut()
+        new.extend(partition.append("new", 2 * RECORDS))
+
+    outcome = connector.export(reading=lose)
+    assert outcome.status in (65, 75), outcome.said
+    assert connector.values() == []
+    outcome = connector.export()
+    assert outcome.status == 0, outcome.said
+    assert connector.values() == old + new

@@ -1,0 +1,103 @@
+"""A range that ends early leaves no multipart upload open, whatever ended it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_s3.commit_log import PlannedRange
+from kafka_s3.errors import StoreRefused, StoreUnavailable
+from kafka_s3.export import first_use
+from kafka_s3.export.run import Exporter
+from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.memory import MemoryBroker, MemoryStore
+from kafka_s3.ports import PartitionOffsets, Put
+from kafka_s3.records import Record
+from tests.support import identified, make_settings
+
+BAD_EVERY, RECORDS = 4, 40
+#: Four objects in parts are open at a time or one after the other; dead letters have parts, too.
+SETTINGS = make_settings(flush_size=10, part_size=64, tolerate=True)
+ENDINGS = [StoreUnavailable("out"), StoreRefused("no"), KeyError("a bug"), KeyboardInterrupt(), SystemExit(75)]
+OPERATIONS = ["HeadObject", "CreateMultipartUpload", "UploadPart", "CompleteMultipartUpload", "read"]
+
+
+class World:
+    """A bucket and a topic with records, every fourth of them bad; `export` is one task."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore(part_bytes_min=1)
+        self.broker = MemoryBroker(batch_records=7)
+        self.broker.create_topic("orders", 1)
+        for offset in range(RECORDS):
+            bad = offset % BAD_EVERY == 3
+            self.broker.append("orders", 0, Record(offset, b"{" * 200) if bad else identified(0, offset))
+
+    def export(self) -> RangeResult:
+        planned = PlannedRange(topic="orders", partition=0, start=0, end=RECORDS)
+        task = RangeTask(planned, 0, 0, PartitionOffsets(0, RECORDS, RECORDS))
+        return export_range(SETTINGS, task, self.store, self.broker)
+
+    def fail(self, operation: str, error: Any, skip: int) -> None:
+        if operation == "read":
+            self.broker.fail_next("read", error, skip=skip)
+        else:
+            self.store.fail_next(operation, error, skip=skip)
+
+
+def requests_of(operation: str) -> int:
+    world = World()
+    assert world.export().failure is None
+    if operation == "read":
+        return world.broker.requests.count("read")
+    return [each.operation for each in world.store.requests].count(operation)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("error", ENDINGS, ids=lambda error: type(error).__name__)
+def test_no_upload_is_left_open(operation: str, error: BaseException) -> None:
+    """Each request of its kind fails in turn: uploads are aborted, and an exporter's error alone becomes a result."""
+    count = requests_of(operation)
+    assert count > 1
+    for skip in range(count):
+        world = World()
+        world.fail(operation, error, skip)
+        if isinstance(error, StoreUnavailable | StoreRefused):
+            failure = world.export().failure
+            assert failure is not None
+            assert str(error) in failure.reason
+        else:
+            with pytest.raises(type(error)):
+                world.export()
+        assert world.store.uploads_open() == 0, f"request {skip + 1} of {count}"
+        assert world.broker.readers_open == 0
+        assert world.export().failure is None
+        assert world.store.uploads_open() == 0
+
+
+@pytest.mark.parametrize("operation", ["CreateMultipartUpload", "UploadPart", "CompleteMultipartUpload"])
+@pytest.mark.parametrize("error", ENDINGS, ids=lambda error: type(error).__name__)
+def test_the_first_look_at_a_store_leaves_no_upload_open(operation: str, error: Any) -> None:
+    """The probe before the first plan uploads a part, and gives it up whatever happens to it."""
+    store = MemoryStore(part_bytes_min=1)
+    store.put_if_absent("log/0", b"entry")
+    store.fail_next(operation, error)
+    with pytest.raises(type(error)):
+        first_use.probe(store, "log/0", b"entry")
+    assert store.uploads_open() == 0
+    first_use.probe(store, "log/0", b"entry")
+    assert store.uploads_open() == 0
+    assert store.contents() == {"log/0": b"entry"}
+
+
+def test_an_owner_that_is_there_and_is_not() -> None:
+    """A store that contradicts itself may do better the next time: that is no reason to refuse it for good."""
+
+    class Contradicting(MemoryStore):
+        def put_if_absent(self, key: str, body: bytes, **more: Any) -> Put:
+            return Put.EXISTS
+
+    log = Exporter(SETTINGS, Contradicting(), MemoryBroker()).log
+    with pytest.raises(StoreUnavailable, match="missing by the GET's"):
+        first_use.claim(log, SETTINGS, "orders")

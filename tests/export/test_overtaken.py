@@ -1,0 +1,56 @@
+"""A first run that sleeps before its first write, and wakes when others have exported already."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_s3.errors import Fenced, LogMissing
+from kafka_s3.export import first_use
+from kafka_s3.export.run import Exporter, run
+from kafka_s3.export.task import export_range
+from kafka_s3.memory import MemoryBroker, MemoryStore
+from tests.support import identified, make_settings, request
+
+SETTINGS = make_settings()
+
+
+@pytest.fixture
+def exported() -> Exporter:
+    """A connector with a commit."""
+    store, broker = MemoryStore(), MemoryBroker()
+    broker.create_topic("orders", 1)
+    broker.append("orders", 0, *(identified(0, offset) for offset in range(5)))
+    exporter = Exporter(SETTINGS, store, broker)
+    run(
+        exporter,
+        request(),
+        lambda tasks: [export_range(SETTINGS, task, store, broker) for task in tasks],
+        lambda line: None,
+    )
+    return exporter
+
+
+def test_what_others_wrote_meanwhile_is_no_missing_log(exported: Exporter) -> None:
+    """The log was empty, or without the topic, when the run looked, and is not any more: another run was first, which
+    a retry cures. It is not said that the log is lost."""
+    head = exported.log.newest()
+    assert head is not None
+    with pytest.raises(Fenced, match="Another run of connector orders wrote log entry 1 meanwhile"):
+        first_use.check_no_traces(exported.log, SETTINGS, head.entry.topics)
+    for has_log in (False, True):
+        with pytest.raises(Fenced, match="a retry finds out where things stand"):
+            first_use.check_no_data(exported.log, SETTINGS, "orders", has_log=has_log)
+
+
+def test_a_log_that_is_missing_is_still_one(exported: Exporter) -> None:
+    """Objects of a topic that no entry knows, and a plan without any entry, are refused as before."""
+    store = exported.store
+    assert isinstance(store, MemoryStore)
+    store.put_if_absent("topics/payments/partition=0/payments+0+0000000000.json", b"{}")
+    with pytest.raises(LogMissing, match="Topic payments has objects"):
+        first_use.check_no_data(exported.log, SETTINGS, "payments", has_log=True)
+    for key in list(store.contents()):
+        if "/log/" in key:
+            store.delete(key)
+    with pytest.raises(LogMissing, match="has a plan"):
+        first_use.check_no_traces(exported.log, SETTINGS, {})

@@ -1,0 +1,85 @@
+"""What is scraped, over buckets and brokers in memory: what answers, what does not, and what is wrong."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from kafka_s3.errors import ConfigurationError, StoreUnavailable
+from tests.airflow.test_metrics import Samples, parsed_text
+from tests.page.test_observer import BOUND_S, Seen
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def seen(tmp_path: Path) -> Seen:
+    return Seen(tmp_path)
+
+
+def scraped(seen: Seen, wait_s: float = BOUND_S) -> Samples:
+    from kafka_s3_airflow.page.scrape import scraped
+
+    return parsed_text(scraped(seen.observer.connectors(), seen.observer, wait_s=wait_s))
+
+
+def test_a_scrape_waits_for_what_it_asks(seen: Seen) -> None:
+    """The first scrape has the numbers, and each later one those of its own time."""
+    seen.world.produce(0, 4)
+    assert scraped(seen)["kafka_s3_lag_records", "orders", None] == 4
+    seen.world.produce(1, 3)
+    seen.later()
+    found = scraped(seen)
+    assert found["kafka_s3_lag_records", "orders", None] == 7
+    assert found["kafka_s3_seen_timestamp_seconds", "orders", None] == seen.now_ms / 1000
+    assert found["kafka_s3_state", "orders", "never_ran"] == 1
+
+
+def test_a_broker_that_is_down(seen: Seen) -> None:
+    """Up is 0 and there is no lag; what the log said before is there, with the time that it is of."""
+    seen.world.produce(0, 4)
+    seen.world.run()
+    scraped(seen)
+    was_ms = seen.now_ms
+    seen.kafka_is_up = False
+    seen.later()
+    found = scraped(seen)
+    assert found["kafka_s3_kafka_up", "orders", None] == 0
+    assert found["kafka_s3_log_up", "orders", None] == 1
+    assert found["kafka_s3_state", "orders", "kafka_down"] == 1
+    assert ("kafka_s3_lag_records", "orders", None) not in found
+    assert found["kafka_s3_exported_offsets_total", "orders", None] == 4
+    assert found["kafka_s3_seen_timestamp_seconds", "orders", None] == was_ms / 1000
+
+
+def test_a_broker_that_hangs_holds_no_scrape_up(seen: Seen) -> None:
+    """What does not answer in time is not known yet; the others, and the log, are shown."""
+    seen.held = threading.Event()
+    try:
+        found = scraped(seen, wait_s=0.3)
+    finally:
+        seen.held.set()
+    assert ("kafka_s3_kafka_up", "orders", None) not in found
+    assert found["kafka_s3_log_up", "orders", None] == 1
+
+
+def test_a_store_that_is_out_is_not_kafka_s_silence(seen: Seen) -> None:
+    """Without its bucket nothing is known of a connector, and nothing is said of its broker."""
+    for _ in range(10):
+        seen.world.store.fail_next("ListObjectsV2", StoreUnavailable("S3 did not answer."))
+    found = scraped(seen)
+    assert found["kafka_s3_log_up", "orders", None] == 0
+    assert ("kafka_s3_kafka_up", "orders", None) not in found
+    assert ("kafka_s3_state", "orders", "kafka_down") not in found
+
+
+def test_a_file_that_is_wrong_and_one_that_cannot_be_loaded(seen: Seen) -> None:
+    """Both are 0, each by what is wrong with it; no message is shown."""
+    (seen.folder / "broken.properties").write_text("name=broken\nflush.size=canary\n")
+    seen.problem = ConfigurationError("canary")
+    found = scraped(seen)
+    assert found["kafka_s3_configuration_ok", "broken", None] == 0
+    assert ("kafka_s3_log_up", "broken", None) not in found
+    assert found["kafka_s3_log_up", "orders", None] == 0
