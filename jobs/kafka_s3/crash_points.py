@@ -16,6 +16,7 @@ class CrashPoint(enum.Enum):
     LOOKED_AT_KAFKA = "Kafka has said where partitions begin and end"
     WROTE_POSITIONS = "an entry with positions alone is written"
     MADE_PLAN = "a plan is made and not written"
+    PROBING_STORE = "the store is tried out with a multipart upload"
     CLAIMED_TOPICS = "owners are written"
     WROTE_PLAN = "the plan is written"
     STARTED_RANGE = "a task has begun its range"

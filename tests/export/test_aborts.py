@@ -9,9 +9,11 @@ import pytest
 from kafka_s3.commit_log import PlannedRange
 from kafka_s3.errors import StoreRefused, StoreUnavailable
 from kafka_s3.export import first_use
+from kafka_s3.export.log import Log
 from kafka_s3.export.run import Exporter
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
 from kafka_s3.memory import MemoryBroker, MemoryStore
+from kafka_s3.naming import LogLayout
 from kafka_s3.ports import PartitionOffsets, Put
 from kafka_s3.records import Record
 from tests.support import identified, make_settings
@@ -76,19 +78,38 @@ def test_no_upload_is_left_open(operation: str, error: BaseException) -> None:
         assert world.store.uploads_open() == 0
 
 
+def store_with_an_entry() -> tuple[MemoryStore, Log]:
+    store = MemoryStore(part_bytes_min=1)
+    log = Log(store, LogLayout("_kafka_s3", "orders"))
+    store.put_if_absent(log.layout.log_key(0), b"entry")
+    return store, log
+
+
 @pytest.mark.parametrize("operation", ["CreateMultipartUpload", "UploadPart", "CompleteMultipartUpload"])
 @pytest.mark.parametrize("error", ENDINGS, ids=lambda error: type(error).__name__)
 def test_the_first_look_at_a_store_leaves_no_upload_open(operation: str, error: Any) -> None:
     """The probe before the first plan uploads a part, and gives it up whatever happens to it."""
-    store = MemoryStore(part_bytes_min=1)
-    store.put_if_absent("log/0", b"entry")
+    store, log = store_with_an_entry()
+    before = store.contents()
     store.fail_next(operation, error)
     with pytest.raises(type(error)):
-        first_use.probe(store, "log/0", b"entry")
+        first_use.probe(log, 0)
     assert store.uploads_open() == 0
-    first_use.probe(store, "log/0", b"entry")
+    first_use.probe(log, 0)
     assert store.uploads_open() == 0
-    assert store.contents() == {"log/0": b"entry"}
+    assert store.contents() == before
+
+
+def test_the_first_look_aborts_what_a_killed_one_left() -> None:
+    """A process that dies aborts nothing; the next one does, unless it may not list uploads, and then it goes on."""
+    store, log = store_with_an_entry()
+    for seq in (0, 1):  # an entry for a new topic may have come since
+        store.start_multipart(log.layout.log_key(seq)).put_part(b"entry")
+    store.fail_next("ListMultipartUploads", StoreRefused("s3:ListBucketMultipartUploads is not allowed."))
+    first_use.probe(log, 0)
+    assert store.uploads_open() == 2
+    first_use.probe(log, 0)
+    assert store.uploads_open() == 0
 
 
 def test_an_owner_that_is_there_and_is_not() -> None:

@@ -303,6 +303,15 @@ def test_open_uploads_go_by_the_same_rule() -> None:
     assert listed in made.store.contents()
 
 
+def test_the_upload_of_a_first_look_that_was_killed() -> None:
+    """It lies under a log entry's key: one at work as long as no plan is closed, garbage from then on."""
+    made = _log()
+    made.store.start_multipart(made.log.layout.log_key(0))
+    assert [each.key for each in _collect(made).uploads] == [made.log.layout.log_key(0)]
+    made.put(Kind.CHECKPOINT)
+    assert _collect(made).uploads == ()
+
+
 def test_a_store_that_does_not_list_uploads_is_a_note() -> None:
     """Where listing uploads is not allowed, objects are collected all the same."""
     made = _log()

@@ -94,7 +94,8 @@ def _one_connector(
     assert connector.objects("topics/") == expected.objects
     assert [str(entry.kind) for entry in connector.entries()] == expected.kinds
     assert connector.verified() == expected.records
-    assert connector.open_uploads() == []
+    left = connector.open_uploads()
+    assert left == [], f"open uploads: {left}"
     if committed:
         # No run needed Spark since: what a killed command left waits for the next that does, which does this first.
         with scratch({"SPARK_LOCAL_DIRS": str(connector.temporary)}):

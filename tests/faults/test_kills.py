@@ -18,9 +18,10 @@ import click
 import psutil
 import pytest
 
+from kafka_s3.crash_points import CrashPoint
 from tests.cli.command import call
 from tests.faults.conftest import Make
-from tests.faults.exports import Connector, Export
+from tests.faults.exports import Connector, Export, stopping_at
 from tests.faults.random_kills import Undisturbed, kill_many
 from tests.processes import below
 
@@ -91,6 +92,23 @@ def test_a_killed_run_is_finished_by_the_next(connector: Connector, undisturbed:
     assert_readable(connector, "All is well")
     assert list(connector.temporary.iterdir()) == []
     assert sparks_files_elsewhere() <= before
+
+
+@pytest.mark.faults
+def test_a_run_killed_while_it_tries_the_store_out(make_connector: Make) -> None:
+    """The upload that it had open is no data's: the next run, which tries the store again, aborts it."""
+    connector = make_connector()
+    connector.produce(400)
+    run = connector.start("run", environment=stopping_at(CrashPoint.PROBING_STORE))
+    connector.stopped_at(CrashPoint.PROBING_STORE, run)
+    run.process.kill()
+    run.wait()
+    assert len(connector.open_uploads()) == 1
+
+    again = connector.start("run")
+    assert again.wait() == 0, again.said()
+    assert connector.open_uploads() == []
+    assert connector.verified() == 400
 
 
 @pytest.mark.faults

@@ -24,6 +24,7 @@ MORE = 400
 WINDOWS = (
     CrashPoint.FOUND_HEAD,
     CrashPoint.MADE_PLAN,
+    CrashPoint.PROBING_STORE,
     CrashPoint.WROTE_PLAN,
     CrashPoint.STARTED_UPLOAD,
     CrashPoint.SENT_PART,

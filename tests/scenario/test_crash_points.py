@@ -29,6 +29,9 @@ REQUESTS = (
     "GET owners",
     "LIST data",
     "PUT log",
+    "START log",
+    "PART log",
+    "COMPLETE log",
     "PUT owners",
     "PUT plan",
     "HEAD data",
@@ -163,6 +166,7 @@ def test_whoever_comes_after_a_death_makes_the_same_objects(sides: bool, death: 
             assert {plain(key): made[key] for key in world.ledger.listed} == expected, f"{fault}, {before=}"
             assert all(expected[plain(key)] == body for key, body in made.items()), f"{fault}, {before=}"
             assert sides or made == expected, f"{fault}, {before=}"
+            assert list(world.store.uploads(LOG.log_prefix)) == [], f"{fault}, {before=}"
             world.clean_up()
             assert objects_in(world).keys() == world.ledger.listed, f"{fault}, {before=}"
             assert world.store.uploads_open() == 0, f"{fault}, {before=}"

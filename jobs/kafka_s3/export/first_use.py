@@ -6,9 +6,10 @@ import contextlib
 from collections.abc import Mapping
 
 from kafka_s3.commit_log import Owner, TopicState, decode, encode
+from kafka_s3.crash_points import CrashPoint, passing
 from kafka_s3.errors import ConfigurationError, Fenced, LogMissing, StoreRefused, StoreUnavailable
 from kafka_s3.export.log import Log
-from kafka_s3.ports import ObjectStore, Put
+from kafka_s3.ports import Put
 from kafka_s3.settings.model import Settings
 
 _NO_FIRST_RUN = (
@@ -89,17 +90,23 @@ def claim(log: Log, settings: Settings, topic: str, *, way_out: str = "topics.di
     _refuse_other_owner(log, settings, topic, owner, way_out)
 
 
-def probe(store: ObjectStore, key: str, body: bytes) -> None:
+def probe(log: Log, seq: int) -> None:
     """Raise `StoreRefused` unless the store keeps the promises that exactly-once rests on.
 
-    `key` holds `body` already, and nothing here changes it on a store that behaves: it is put again, listed, and
-    completed once more as a multipart upload.
+    Entry `seq` is there already, and nothing here changes it on a store that behaves: it is put again, listed, and
+    completed once more as a multipart upload. A try that is killed meanwhile leaves that open; the next one aborts it.
     """
+    store, key = log.store, log.layout.log_key(seq)
+    body = store.get(key) or b""
     if store.put_if_absent(key, body) is Put.CREATED:
         _refuse_store("it took a PUT with If-None-Match: * although the object exists")
     if not any(info.key == key for info in store.list(key, limit=1)):
         _refuse_store(f"a LIST right after the PUT of {key} does not show it")
+    with contextlib.suppress(StoreRefused):  # listing uploads is a permission of its own, which no export needs
+        for earlier in list(store.uploads(log.layout.log_prefix)):
+            store.abort_upload(earlier)
     upload = store.start_multipart(key)
+    passing(CrashPoint.PROBING_STORE)
     with contextlib.ExitStack() as left:
         left.callback(upload.abort)  # whatever happens, no upload stays open
         upload.put_part(body)

@@ -211,8 +211,7 @@ def accept(
 def _write_plan(exporter: Exporter, plan: Plan, head: Committed) -> Planned:
     passing(CrashPoint.MADE_PLAN)
     if head.entry.plan_sha256 is None:  # no plan has been closed yet: nothing shows that the store is good enough
-        key = exporter.log.layout.log_key(head.entry.seq)
-        first_use.probe(exporter.store, key, exporter.store.get(key) or b"")
+        first_use.probe(exporter.log, head.entry.seq)
     for topic in sorted({planned.topic for planned in plan.ranges}):
         first_use.claim(exporter.log, exporter.settings, topic)
     passing(CrashPoint.CLAIMED_TOPICS)

@@ -134,7 +134,7 @@ def collect(
         tell(Progress("keys", keys, len(listed)))
 
     found = list(find(log, territory, listed, head, adopted, looked_at))
-    uploads, note = _uploads(log.store, territory, head, adopted)
+    uploads, note = _uploads(log, territory, head, adopted)
     return Garbage(
         head.seq,
         entries,
@@ -146,16 +146,21 @@ def collect(
 
 
 def _uploads(
-    store: ObjectStore, territory: Territory, head: Entry, adopted: Sequence[Entry]
+    log: Log, territory: Territory, head: Entry, adopted: Sequence[Entry]
 ) -> tuple[tuple[OpenUpload, ...], str]:
-    """Uploads whose key nobody can commit any more: one of a listed key is a second writer's, which has lost."""
+    """Uploads whose key nobody can commit any more: one of a listed key is a second writer's, which has lost.
+
+    One of a log entry's key tried the store out, which no run does once a plan is closed (`first_use.probe`).
+    """
     found = []
     try:
         for prefix in territory.prefixes:
-            for upload in store.uploads(prefix):
+            for upload in log.store.uploads(prefix):
                 what = territory.fate(upload.key, head, adopted)
                 if what is not None and what.deletable:
                     found.append(upload)
+        if head.plan_sha256 is not None:
+            found += log.store.uploads(log.layout.log_prefix)
     except StoreRefused as error:
         return (), f"open uploads were not looked for: {error.what}"
     return tuple(found), ""
