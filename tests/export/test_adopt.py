@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from kafka_s3.export.adopt.adopt import Found, Progress, adopt, look
 from kafka_s3.export.adopt.decide import Basis, Choice
 from kafka_s3.export.verify.verify import Verified, verify
 from kafka_s3.memory import MemoryBroker
-from kafka_s3.ports import ObjectInfo
+from kafka_s3.ports import ObjectInfo, TopicView
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.settings.content import Converter, Format, Gzip
@@ -471,6 +471,43 @@ def test_a_run_or_an_adoption_that_was_first_fences() -> None:
     adopt(world.exporter, first, request("first"))
     with pytest.raises(Fenced, match="Run first wrote log entry 0 \\(adopt\\) first"):
         adopt(world.exporter, second, request("second"))
+
+
+class Meanwhile(MemoryBroker):
+    """Somebody else does something just before the first question about topics is answered."""
+
+    does: Callable[[], object] | None = None
+
+    def topics(self) -> Mapping[str, TopicView]:
+        does, self.does = self.does, None
+        if does is not None:
+            does()
+        return super().topics()
+
+
+def test_a_first_run_while_an_adoption_looks() -> None:
+    """The run's entry and its plan come while Kafka is asked: that plan is no trace of a lost log."""
+    broker = Meanwhile()
+    world = World(broker=broker)
+    world.produce(0, 10)
+    broker.set_group(GROUP, {P0: 4, P1: 0})
+    broker.does = world.run
+    with pytest.raises(ConfigurationError, match="has a log already: the newest entry is 1 \\(commit\\)"):
+        find(world, basis=Basis.GROUP)
+
+
+def test_a_log_that_is_restored_while_an_adoption_waits_for_its_answer() -> None:
+    """Its entries have other numbers than the adoption's, so the slot alone would not fence it."""
+    world = World()
+    world.produce(0, 8)
+    world.run()
+    log = {key: body for key, body in world.store.contents().items() if "/log/" in key}
+    lose_log(world)
+    found = find(world)
+    for key, body in log.items():
+        world.store.overwrite(key, body)
+    with pytest.raises(Fenced, match="Run run-1 wrote log entry 1 \\(commit\\) first"):
+        adopt(world.exporter, found, request("adopt"))
 
 
 def test_a_group_that_may_not_be_seen() -> None:

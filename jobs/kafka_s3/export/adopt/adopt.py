@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from kafka_s3.commit_log import Kind, TopicState
+from kafka_s3.commit_log import Entry, Kind, TopicState
 from kafka_s3.errors import ConfigurationError, Fenced, KafkaUnavailable
 from kafka_s3.export import first_use
 from kafka_s3.export.adopt.count import Contradicted, InKafka, Unread, count_object, find_in_kafka, separator_of
@@ -82,6 +82,7 @@ def look(exporter: Exporter, source: RecordSource, choice: Choice, tell: Callabl
     _check_given(choice, world)
     owned = {topic for topic in sorted(world.topics) if first_use.is_ours(log, settings, topic)}
     seq = _first_free_seq(log)
+    _check_no_log(log)  # a plan may be that of a first run at work, which wrote its entry before
     if seq:  # there was a plan or an announcement: whatever lies there may be this exporter's
         owned |= set(world.topics)
     stored = {
@@ -126,6 +127,9 @@ def adopt(exporter: Exporter, found: Found, request: RunRequest) -> Committed:
     """
     assert found.is_settled, "a dispute is never adopted"
     settings, log = exporter.settings, exporter.log
+    newest = log.newest()  # the number alone fences nobody who wrote below it: a log that was restored meanwhile
+    if newest is not None:
+        raise _fenced_by(newest.entry)
     for topic in found.topics:
         first_use.is_ours(log, settings, topic)
     entry = new_entry(
@@ -139,14 +143,17 @@ def adopt(exporter: Exporter, found: Found, request: RunRequest) -> Committed:
     )
     committed = log.put_entry(msgspec.structs.replace(entry, seq=found.seq))
     if isinstance(committed, Lost):
-        winner = committed.winner.entry
-        raise Fenced(
-            f"Run {winner.run_id} wrote log entry {winner.seq} ({winner.kind}) first.",
-            next="Nothing was written: `kafka-s3 status` shows what it did.",
-        )
+        raise _fenced_by(committed.winner.entry)
     for topic in found.topics:
         first_use.claim(log, settings, topic)
     return committed
+
+
+def _fenced_by(winner: Entry) -> Fenced:
+    return Fenced(
+        f"Run {winner.run_id} wrote log entry {winner.seq} ({winner.kind}) first.",
+        next="Nothing was written: `kafka-s3 status` shows what it did.",
+    )
 
 
 def _check_no_log(log: Log) -> None:
