@@ -20,40 +20,50 @@ FOLDERS: Final = "SPARK_LOCAL_DIRS"
 END_TIMEOUT_S: Final = 10  # nothing outlives SIGKILL for long but what waits for a disk
 _POLL_S: Final = 0.02
 _PREFIX: Final = "kafka-s3-spark-"
-_LOCK: Final = "lock"
+_LOCK: Final = ".lock"
 
 
 @contextmanager
 def scratch(environment: Mapping[str, str]) -> Iterator[Path]:
     """A folder of this process's own, removed afterwards; so are those of processes that were killed before they could.
 
-    It lies in the first folder of SPARK_LOCAL_DIRS, else where temporary files go. Its owner holds a lock in it, which
-    the kernel gives up with the process, whatever ended it. What has the folder in its environment is killed before it
-    is removed. `TemporaryError` if it cannot be made: the disk is full.
+    It lies in the first folder of SPARK_LOCAL_DIRS, else where temporary files go. Beside it lies a file that its owner
+    holds a lock on, which the kernel gives up with the process, whatever ended it: that file comes before the folder
+    and goes after it. What has the folder in its environment is killed before it is removed. `TemporaryError` if it
+    cannot be made: the disk is full.
     """
     try:
         parent = Path(environment.get(FOLDERS, "").split(",")[0] or tempfile.gettempdir())
-        for left in parent.glob(f"{_PREFIX}*"):
+        for left in parent.glob(f"{_PREFIX}*{_LOCK}"):
             _remove_if_free(left)
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        lock, held = _locked(parent)
     except OSError as error:
         raise _no_folder(error) from error
-    try:
-        with _locked(folder):
-            yield folder
-    finally:
-        _remove(folder)
+    with held:
+        try:
+            _folder_of(lock).mkdir(0o700)
+        except OSError as error:
+            lock.unlink()
+            raise _no_folder(error) from error
+        try:
+            yield _folder_of(lock)
+        finally:
+            _remove(lock)
 
 
-def _locked(folder: Path) -> IO[str]:
-    """Lock a new folder; whoever sees the lock's file sees it locked. Closing it gives up the lock."""
-    try:
-        lock = (folder / "new").open("w")
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        (folder / "new").rename(folder / _LOCK)
-    except OSError as error:
-        raise _no_folder(error) from error
-    return lock
+def _folder_of(lock: Path) -> Path:
+    return lock.with_suffix("")
+
+
+def _locked(parent: Path) -> tuple[Path, IO[bytes]]:
+    """A new file, locked until it is closed. It may be taken for a dead process's before it is: then another one."""
+    while True:
+        number, name = tempfile.mkstemp(_LOCK, _PREFIX, parent)
+        held = os.fdopen(number, "wb")
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if Path(name).exists():
+            return Path(name), held
+        held.close()
 
 
 def _no_folder(error: OSError) -> TemporaryError:
@@ -63,26 +73,33 @@ def _no_folder(error: OSError) -> TemporaryError:
     )
 
 
-def _remove_if_free(folder: Path) -> None:
+def _remove_if_free(lock: Path) -> None:
     try:
-        with (folder / _LOCK).open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove(folder)
+        with lock.open("r+b") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove(lock)
     except OSError:
-        return  # in use, somebody else's, about to be used, or gone in the meantime
+        return  # in use, somebody else's, or gone in the meantime
 
 
-def _remove(folder: Path) -> None:
-    """A driver that goes on would write into it, or make it anew without a lock, and then nobody would remove it."""
+def _remove(lock: Path) -> None:
+    """Remove a folder and then its lock, which is held.
+
+    A driver that goes on would write into the folder, or make it anew without a lock, and then nobody would remove it.
+    What cannot be removed keeps its lock's file: whoever comes next finds it free, and tries again.
+    """
+    folder = _folder_of(lock)
     deadline = time.monotonic() + END_TIMEOUT_S
     while users := _users_of(folder):
         for pid in users:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if time.monotonic() > deadline:
-            return  # whoever comes next finds the lock free, and tries again
+            return
         time.sleep(_POLL_S)
     shutil.rmtree(folder, ignore_errors=True)
+    if not folder.exists():
+        lock.unlink(missing_ok=True)
 
 
 def _users_of(folder: Path) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ def test_folders_of_killed_processes(tmp_path: Path) -> None:
     """A process removes its folder, and what killed ones have left; a folder in use stays."""
     killed = tmp_path / "kafka-s3-spark-killed"
     killed.mkdir()
-    (killed / "lock").touch()
+    (tmp_path / "kafka-s3-spark-killed.lock").touch()
     other = tmp_path / "other"
     other.mkdir()
     environment = {"SPARK_LOCAL_DIRS": f"{tmp_path},/elsewhere"}
@@ -29,6 +30,32 @@ def test_folders_of_killed_processes(tmp_path: Path) -> None:
             assert mine.exists()
             assert another != mine
     assert os.listdir(tmp_path) == ["other"]
+
+
+#: One process that makes folders and removes them, until it is killed.
+REMOVING = """
+import sys
+from kafka_s3.scratch import scratch
+while True:
+    with scratch({"SPARK_LOCAL_DIRS": sys.argv[1]}) as folder:
+        for number in range(50):
+            (folder / str(number)).mkdir()
+            (folder / str(number) / "block").touch()
+        print(flush=True)
+"""
+
+
+def test_a_process_that_is_killed_while_it_removes_its_folder(tmp_path: Path) -> None:
+    """Wherever it was, making the folder or removing it: the next process removes what is left."""
+    for number in range(20):
+        with subprocess.Popen([sys.executable, "-c", REMOVING, str(tmp_path)], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(number / 5000)
+            process.kill()
+    with scratch({"SPARK_LOCAL_DIRS": str(tmp_path)}):
+        pass
+    assert os.listdir(tmp_path) == []
 
 
 def test_no_folder_can_be_made(tmp_path: Path) -> None:
@@ -91,7 +118,7 @@ def test_what_uses_the_folder_ends_first(tmp_path: Path) -> None:
 
     killed = tmp_path / "kafka-s3-spark-killed"
     killed.mkdir()
-    (killed / "lock").touch()
+    (tmp_path / "kafka-s3-spark-killed.lock").touch()
     left = orphan(killed)
     with scratch(environment):
         ended(left)
