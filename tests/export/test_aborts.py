@@ -1,22 +1,26 @@
-"""A range that ends early leaves no multipart upload open, whatever ended it."""
+"""No multipart upload stays open: of a range that ends early, whatever ended it, and of a run that died."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from kafka_s3.commit_log import PlannedRange
+from kafka_s3.crash_points import CrashPoint
 from kafka_s3.errors import StoreRefused, StoreUnavailable
 from kafka_s3.export import first_use
 from kafka_s3.export.log import Log
-from kafka_s3.export.run import Exporter
+from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
 from kafka_s3.memory import MemoryBroker, MemoryStore
 from kafka_s3.naming import LogLayout
 from kafka_s3.ports import PartitionOffsets, Put
 from kafka_s3.records import Record
-from tests.support import identified, make_settings
+from tests.export.place import Place
+from tests.scenario.processes import Died, Fate, Process, What
+from tests.support import identified, make_settings, request
 
 BAD_EVERY, RECORDS = 4, 40
 #: Four objects in parts are open at a time or one after the other; dead letters have parts, too.
@@ -122,3 +126,68 @@ def test_an_owner_that_is_there_and_is_not() -> None:
     log = Exporter(SETTINGS, Contradicting(), MemoryBroker()).log
     with pytest.raises(StoreUnavailable, match="missing by the GET's"):
         first_use.claim(log, SETTINGS, "orders")
+
+
+# Of runs that die.
+
+
+class Runs:
+    """Runs of one partition whose only object takes three parts; `fates` are those of one process."""
+
+    def __init__(self) -> None:
+        self.place = Place(1, MemoryStore(part_bytes_min=1), flush_size=10, part_size=100)
+        self.place.produce(0, 10)
+
+    def run(self, try_number: int, *fates: Fate, worker: Sequence[Fate] = (), run_id: str = "run") -> Process:
+        """`worker`: the fates of a Spark task that is repeated in another process when it has died."""
+        process = Process(self.place.store, self.place.broker, fates=list(fates))
+        exporter = Exporter(self.place.settings, process.store, process.broker)
+        asked = request(run_id, try_number=try_number, planned_apart=True)
+
+        def execute(tasks: Sequence[RangeTask]) -> list[RangeResult]:
+            if worker:
+                died = Process(self.place.store, self.place.broker, fates=list(worker))
+                died.start(lambda: self._export(died, tasks))
+                assert isinstance(died.error, Died)
+            return self._export(process, tasks)
+
+        process.start(lambda: run(exporter, asked, execute, self.place.told.append))
+        return process
+
+    def _export(self, process: Process, tasks: Sequence[RangeTask]) -> list[RangeResult]:
+        return [export_range(self.place.settings, task, process.store, process.broker) for task in tasks]
+
+    @property
+    def open(self) -> int:
+        return self.place.store.uploads_open()
+
+
+def test_a_driver_that_dies_between_its_commit_and_its_sweep() -> None:
+    """What the try before it had left is swept by the next try of that run, which finds nothing else to do."""
+    runs = Runs()
+    assert isinstance(runs.run(1, Fate(What.DIE, 1, point=CrashPoint.SENT_PART)).error, Died)
+    assert isinstance(runs.run(2, Fate(What.DIE, 1, point=CrashPoint.COMMITTED)).error, Died)
+    assert runs.open == 1
+    assert runs.run(3).error is None
+    assert runs.open == 0
+    assert runs.place.offsets_in_bucket(0) == list(range(10))
+
+
+def test_a_spark_task_that_was_killed_and_repeated() -> None:
+    """Spark repeats it within the same job, so no later try sweeps: the commit itself aborts what the first left."""
+    runs = Runs()
+    assert runs.run(1, worker=[Fate(What.DIE, 1, point=CrashPoint.SENT_PART)]).error is None
+    assert runs.open == 0
+    assert "commit 1: 1 open uploads of its objects were aborted" in runs.place.told
+
+
+def test_only_objects_in_parts_are_looked_after() -> None:
+    """Small objects cost no further request; without the permission to list uploads nothing is said."""
+    runs = Runs()
+    runs.place.store.fail_next("ListMultipartUploads", StoreRefused("no"))
+    assert runs.run(1).error is None
+    assert not any("upload" in line for line in runs.place.told)
+    place = Place(1, flush_size=10)
+    place.produce(0, 10)
+    place.run()
+    assert "ListMultipartUploads" not in place.operations("topics/")

@@ -304,12 +304,16 @@ def test_open_uploads_go_by_the_same_rule() -> None:
 
 
 def test_the_upload_of_a_first_look_that_was_killed() -> None:
-    """It lies under a log entry's key: one at work as long as no plan is closed, garbage from then on."""
+    """It lies under a log entry's key. Under the newest one's it may be at work, unless that entry closed a plan."""
     made = _log()
+    made.put(Kind.CHECKPOINT)  # 3, after the commits 1 and 2
     made.store.start_multipart(made.log.layout.log_key(0))
+    made.store.start_multipart(made.log.layout.log_key(3))
+    made.store.start_multipart(f"{made.log.layout.log_prefix}readme.txt")
+    made.store.start_multipart(made.log.layout.log_key(4))  # of a run that wrote its entry since
     assert [each.key for each in _collect(made).uploads] == [made.log.layout.log_key(0)]
-    made.put(Kind.CHECKPOINT)
-    assert _collect(made).uploads == ()
+    made.commit([("orders", 0, 20, 30)])
+    assert len(_collect(made).uploads) == 3
 
 
 def test_a_store_that_does_not_list_uploads_is_a_note() -> None:
@@ -650,6 +654,22 @@ def test_a_sweep_that_fails_is_told_and_not_raised(operation: str) -> None:
     made.store.fail_next(operation, StoreUnavailable("The store is out."))
     (said,) = sweep(Exporter(made.settings, made.store, MemoryBroker()), plan.plan)
     assert "The store is out." in said
+
+
+def test_a_sweep_that_may_not_list_uploads_deletes_objects() -> None:
+    """That is a permission of its own, which no export needs."""
+    made = _log()
+    plan = made.log.plan(2)
+    assert plan is not None
+    left = made.key(TP, 12)
+    _put(made, left)
+    made.store.fail_next("ListMultipartUploads", StoreRefused("s3:ListBucketMultipartUploads is not allowed."))
+    said = sweep(Exporter(made.settings, made.store, MemoryBroker()), plan.plan)
+    assert said == [
+        "plan 2: 1 objects and 0 open uploads that an earlier driver left were deleted",
+        "plan 2: open uploads were not looked for: s3:ListBucketMultipartUploads is not allowed.",
+    ]
+    assert left not in made.store.contents()
 
 
 # On real servers.

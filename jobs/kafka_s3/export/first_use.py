@@ -94,7 +94,7 @@ def probe(log: Log, seq: int) -> None:
     """Raise `StoreRefused` unless the store keeps the promises that exactly-once rests on.
 
     Entry `seq` is there already, and nothing here changes it on a store that behaves: it is put again, listed, and
-    completed once more as a multipart upload. A try that is killed meanwhile leaves that open; the next one aborts it.
+    completed once more as a multipart upload. What a try that was killed, or a lost answer, left of those is aborted.
     """
     store, key = log.store, log.layout.log_key(seq)
     body = store.get(key) or b""
@@ -102,9 +102,6 @@ def probe(log: Log, seq: int) -> None:
         _refuse_store("it took a PUT with If-None-Match: * although the object exists")
     if not any(info.key == key for info in store.list(key, limit=1)):
         _refuse_store(f"a LIST right after the PUT of {key} does not show it")
-    with contextlib.suppress(StoreRefused):  # listing uploads is a permission of its own, which no export needs
-        for earlier in list(store.uploads(log.layout.log_prefix)):
-            store.abort_upload(earlier)
     upload = store.start_multipart(key)
     passing(CrashPoint.PROBING_STORE)
     with contextlib.ExitStack() as left:
@@ -112,6 +109,9 @@ def probe(log: Log, seq: int) -> None:
         upload.put_part(body)
         if upload.complete_if_absent() is Put.CREATED:
             _refuse_store("it completed a multipart upload with If-None-Match: * although the object exists")
+    with contextlib.suppress(StoreRefused):  # listing uploads is a permission of its own, which no export needs
+        for opened in list(store.uploads(log.layout.log_prefix)):
+            store.abort_upload(opened)
 
 
 def _refuse_store(why: str) -> None:

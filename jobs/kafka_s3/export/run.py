@@ -26,7 +26,7 @@ from kafka_s3.errors import (
 )
 from kafka_s3.export import first_use
 from kafka_s3.export.entries import failed_under, new_entry, put, same_commit
-from kafka_s3.export.garbage.gc import sweep
+from kafka_s3.export.garbage.gc import abort_lost_uploads, sweep
 from kafka_s3.export.log import Committed, Log, Lost, Planned
 from kafka_s3.export.outcome import Exported, contiguous
 from kafka_s3.export.planner import World, changed_while_read, is_passed, next_plan, observe, to_repeat
@@ -120,8 +120,8 @@ def _run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell, 
         head, failures = _close(exporter, planned, world, head, request, execute, tell)
         report.committed.append(head)
         report.failures += failures
-        if is_inherited and head.entry.kind is Kind.COMMIT:
-            for line in sweep(exporter, planned.plan):
+        if head.entry.kind is Kind.COMMIT:
+            for line in sweep(exporter, planned.plan) if is_inherited else abort_lost_uploads(exporter, head.entry):
                 tell(line)
             passing(CrashPoint.SWEPT)
         head, world = _see(exporter, request, head, tell)
@@ -142,9 +142,18 @@ def begin(
     head = exporter.log.newest()
     planned = exporter.log.open_plan(head) if head is not None else None
     passing(CrashPoint.FOUND_HEAD)
+    if head is not None and head.entry.kind is Kind.COMMIT and head.entry.run_id == request.run_id:
+        _sweep_again(exporter, head, tell)
     if head is not None and planned is not None:
         return head, observe(exporter.settings, exporter.broker, head), planned
     return *_see(exporter, request, head, tell), None
+
+
+def _sweep_again(exporter: Exporter, head: Committed, tell: Tell) -> None:
+    """An earlier try of this run may have died between its commit and the sweep after it."""
+    planned = exporter.log.plan(head.entry.seq)
+    for line in sweep(exporter, planned.plan) if planned is not None else ():
+        tell(line)
 
 
 def _see(exporter: Exporter, request: RunRequest, head: Committed | None, tell: Tell) -> tuple[Committed, World]:
@@ -210,7 +219,7 @@ def accept(
 
 def _write_plan(exporter: Exporter, plan: Plan, head: Committed) -> Planned:
     passing(CrashPoint.MADE_PLAN)
-    if head.entry.plan_sha256 is None:  # no plan has been closed yet: nothing shows that the store is good enough
+    if head.entry.plan_sha256 is None:  # the first plan, or the first since positions were written by themselves
         first_use.probe(exporter.log, head.entry.seq)
     for topic in sorted({planned.topic for planned in plan.ranges}):
         first_use.claim(exporter.log, exporter.settings, topic)

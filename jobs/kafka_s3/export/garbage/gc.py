@@ -2,7 +2,8 @@
 
     collect   the whole log, then the keys -> objects that no entry lists and uploads that nobody will complete
     delete    the newest entries once more, then those objects and uploads
-    sweep     the same for the keys of one plan, right after its own commit
+    sweep     the same for the keys of one plan, right after its own commit or by a retry of that run
+    abort_lost_uploads   after the commit of a plan that nobody else had begun: uploads alone
 
 Why none of this can race with a run, a rewind or another collection is said in `orphans`. `collect` goes by the log
 as it was when it began, so what is committed meanwhile is at or above its positions and is left alone; `delete` reads
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Final
 
 from kafka_s3.commit_log import Entry, Kind, Plan
@@ -27,7 +29,7 @@ from kafka_s3.export.garbage.places import Configurations, Place, place_of
 from kafka_s3.export.log import Log
 from kafka_s3.export.verify.findings import Findings
 from kafka_s3.export.verify.log import walk
-from kafka_s3.naming import DataName, Naming
+from kafka_s3.naming import DataName, Naming, parse_seq
 from kafka_s3.ports import ObjectStore, OpenUpload
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import DefaultPartitioner, SchemaAffix, Settings
@@ -150,7 +152,8 @@ def _uploads(
 ) -> tuple[tuple[OpenUpload, ...], str]:
     """Uploads whose key nobody can commit any more: one of a listed key is a second writer's, which has lost.
 
-    One of a log entry's key tried the store out, which no run does once a plan is closed (`first_use.probe`).
+    One of a log entry's key tried the store out, which a run does with the newest entry unless that closed a plan
+    (`first_use.probe`): those of entries before it have lost.
     """
     found = []
     try:
@@ -159,8 +162,10 @@ def _uploads(
                 what = territory.fate(upload.key, head, adopted)
                 if what is not None and what.deletable:
                     found.append(upload)
-        if head.plan_sha256 is not None:
-            found += log.store.uploads(log.layout.log_prefix)
+        for upload in log.store.uploads(log.layout.log_prefix):
+            seq = parse_seq(upload.key)
+            if seq is not None and (seq < head.seq or (seq == head.seq and head.plan_sha256 is not None)):
+                found.append(upload)
     except StoreRefused as error:
         return (), f"open uploads were not looked for: {error.what}"
     return tuple(found), ""
@@ -215,7 +220,7 @@ def _check_unlisted(log: Log, garbage: Garbage) -> None:
 
 
 def sweep(exporter: Exporter, plan: Plan) -> list[str]:
-    """After the commit of a plan that an earlier driver had left open: delete what that one left under the plan's keys.
+    """After the commit of a plan that an earlier driver had begun: delete what that one left under the plan's keys.
 
     What it did, and what went wrong, in words to tell: the export is complete without it, so nothing is raised.
     """
@@ -247,17 +252,46 @@ def _swept(exporter: Exporter, plan: Plan) -> list[str]:
         for keys, is_whole in in_order(pool, partial(_keys, store), where, PARALLEL):
             objects += [key for key in keys if key not in listed and doomed(key)]
             complete = complete and is_whole
-    for prefix in territory.prefixes:
-        uploads += [upload for upload in store.uploads(prefix) if doomed(upload.key)]
     for key in dict.fromkeys(objects):
         store.delete(key)
+    said = [] if complete else [f"plan {plan.seq}: not all keys were looked at: `kafka-s3 gc` finds what is left"]
+    try:
+        for prefix in territory.prefixes:
+            uploads += [upload for upload in store.uploads(prefix) if doomed(upload.key)]
+    except StoreRefused as error:
+        said.append(f"plan {plan.seq}: open uploads were not looked for: {error.what}")
     for upload in uploads:
         store.abort_upload(upload)
-    said = [] if complete else [f"plan {plan.seq}: not all keys were looked at: `kafka-s3 gc` finds what is left"]
     if objects or uploads:
         what = f"{len(objects)} objects and {len(uploads)} open uploads"
         said.insert(0, f"plan {plan.seq}: {what} that an earlier driver left were deleted")
     return said
+
+
+def abort_lost_uploads(exporter: Exporter, entry: Entry) -> list[str]:
+    """After the commit of a plan that no earlier driver had begun: abort what is still open under keys that it lists.
+
+    Such an upload is that of a Spark task which was killed and repeated, or it was opened twice because an answer got
+    lost. One LIST, or two with dead letters, where objects went out in parts. Returned and raised: as by `sweep`.
+    """
+    store = exporter.store
+    large = exporter.settings.limits.part_size_bytes
+    letters = {each.dead_letters.key for each in entry.ranges if each.dead_letters and each.dead_letters.size > large}
+    objects = {made.key for done in entry.ranges for made in done.objects if made.size > large}
+    beside = (each for done in entry.ranges for made in done.objects for each in made.companions)
+    aborted = 0
+    try:
+        for keys in (objects.union(each.key for each in beside if each.size > large), letters):
+            prefix = commonprefix(list(keys))  # noqa: RUF071 - S3's prefixes are characters, too
+            for upload in list(store.uploads(prefix)) if keys else ():
+                if upload.key in keys:
+                    store.abort_upload(upload)
+                    aborted += 1
+    except StoreRefused:
+        return []  # for want of a permission that no export needs; it would be said with every commit
+    except ExporterError as error:
+        return [f"open uploads of commit {entry.seq} were not looked for: {error}"]
+    return [f"commit {entry.seq}: {aborted} open uploads of its objects were aborted"] if aborted else []
 
 
 def _whole(plan: Plan) -> dict[TopicPartition, tuple[int, int]]:
