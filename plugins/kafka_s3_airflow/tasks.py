@@ -64,12 +64,19 @@ def plan(connector: str) -> bool:
 
 
 def complete(connector: str) -> None:
-    """Announce what was committed; fail if a task before did, or Airflow would call the run a success."""
+    """Announce what was committed; fail if a task before did, or Airflow would call the run a success.
+
+    Dead letters that no driver could send to their topic are sent first: where nothing is new there is no driver, and
+    this task runs all the same. In `plan` a topic that refuses them would keep back the events of what was committed.
+    """
     context = get_current_context()
     failed = failed_before(context)
     if failed:
-        with contextlib.suppress(ExporterError, AirflowFailException):  # said by the task that failed
-            _mark_complete(_exporter(connector), interval_of(context), well=False)
+        # What is wrong here too was said by the task that failed, or is said by the next run.
+        with contextlib.suppress(ExporterError, AirflowFailException):
+            exporter = _exporter(connector)
+            _mark_complete(exporter, interval_of(context), well=False)
+            _report_letters(exporter)
         raise AirflowFailException(
             f"{' and '.join(failed)} failed: see there. What was committed all the same is announced by the next run."
         )
@@ -78,6 +85,7 @@ def complete(connector: str) -> None:
 
         interval, exporter = interval_of(context), _exporter(connector)
         _mark_complete(exporter, interval, well=True)
+        _report_letters(exporter)
         ended = None if interval is None else Ended(context["run_id"], interval, int(time.time() * 1000))
         announced = announce(context, exporter.log, exporter.settings, ended)
         log.info("%s events of assets: what was committed, and that the run's interval is complete.", announced)
@@ -88,6 +96,13 @@ def _exporter(connector: str) -> Exporter:
     from kafka_s3_airflow.connections import load_connector
 
     return make_exporter(load_connector(Path(connector)).settings)
+
+
+def _report_letters(exporter: Exporter) -> None:
+    """Dead letters of commits that are not in their topic yet, where there is one; two LISTs where all are."""
+    from kafka_s3.wiring import report_letters
+
+    report_letters(exporter, log.info)
 
 
 def _mark_complete(exporter: Exporter, interval: Interval | None, *, well: bool) -> None:

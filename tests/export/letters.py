@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from kafka_s3.commit_log import Entry, Kind, ObjectEntry, RangeEntry
+from kafka_s3.commit_log import Entry, Kind, ObjectEntry, RangeEntry, Restart, TopicState
 from kafka_s3.export.log import Committed, Log
 from kafka_s3.letters import DeadLetter, encode, letters_layout, letters_name
 from kafka_s3.naming import format_data_key
@@ -27,10 +27,11 @@ def body_of(letters: Sequence[DeadLetter]) -> bytes:
     return gzip.compress(b"".join(encode(each) + b"\n" for each in letters), mtime=0)
 
 
-def put_letters(log: Log, letters: Sequence[DeadLetter]) -> RangeEntry:
+def put_letters(log: Log, letters: Sequence[DeadLetter], generation: int = 0) -> RangeEntry:
     """Write the object of some letters of one topic-partition; the range that lists it has nothing else."""
     first, last, body = letters[0], letters[-1], body_of(letters)
-    key = format_data_key(letters_layout(log.layout.root, log.layout.connector), letters_name(first.tp, first.offset))
+    name = letters_name(first.tp, first.offset, generation)
+    key = format_data_key(letters_layout(log.layout.root, log.layout.connector), name)
     log.store.put_if_absent(key, body)
     made = ObjectEntry(
         key=key,
@@ -63,8 +64,15 @@ def replace_range(tp: TopicPartition, start: int, end: int, rejected: int, made:
     )
 
 
-def commit(log: Log, *ranges: RangeEntry, kind: Kind = Kind.COMMIT) -> int:
+def commit(
+    log: Log,
+    *ranges: RangeEntry,
+    kind: Kind = Kind.COMMIT,
+    topics: Mapping[str, TopicState] | None = None,
+    restarts: tuple[Restart, ...] = (),
+) -> int:
     """An entry with these ranges; its number."""
+    known = topics or {done.topic: TopicState(topic_id=f"id-of-{done.topic}") for done in ranges}
     head = log.newest()
     entry = Entry(
         kind=kind,
@@ -77,8 +85,9 @@ def commit(log: Log, *ranges: RangeEntry, kind: Kind = Kind.COMMIT) -> int:
         isolation_level="read_committed",
         run_id="r",
         try_number=1,
-        topics={},
+        topics=dict(known),
         ranges=ranges,
+        restarts=restarts,
     )
     written = log.put_entry(entry)
     assert isinstance(written, Committed)

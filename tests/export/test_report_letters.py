@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.commit_log import Kind, ObjectEntry
+from kafka_s3.commit_log import Kind, ObjectEntry, Restart
 from kafka_s3.errors import KafkaUnavailable, LogDamaged, StoreUnavailable
 from kafka_s3.export.letters import objects as letter_objects
 from kafka_s3.export.letters.objects import read_letters
@@ -134,6 +134,15 @@ def test_two_runs_at_once(world: World) -> None:
     assert report(world.exporter, Racing(), lambda _: None) == 1
     assert world.markers() == ["9999999999999999999.json"]
     assert world.report() == 0
+
+
+def test_a_commit_that_was_withdrawn(world: World) -> None:
+    """It refused what it refused: its letters are reported like any other's, before the rewind or after it."""
+    commit_letters(world.log, letter(0))
+    restart = Restart(topic="orders", partition=0, generation=1, position=0, withdrawn=True, reason="rewound")
+    commit(world.log, kind=Kind.REWIND, restarts=(restart,))
+    assert world.report() == 1
+    assert world.sink.sent == [letter(0)]
 
 
 def test_what_does_not_belong_beside_the_markers(world: World) -> None:

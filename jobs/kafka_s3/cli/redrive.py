@@ -82,14 +82,15 @@ def command(
     dry_run: bool,
     json_: bool,
 ) -> None:
-    """Send the dead letters of CONFIG back to Kafka: all that its commits hold, or those that meet every option.
+    """Send the dead letters of CONFIG back to Kafka: all that its export holds, or those that meet every option.
 
     A record goes out as it came, key, value and headers byte for byte, under the present time unless its timestamp is
     kept. In its own topic it gets its own partition; in another one its key decides. Correct what refused it first,
     or the next run refuses it again.
 
-    What was sent is written down in the bucket, and a letter goes to the same topic once. If this command is killed,
-    some letters may be sent again by the next one.
+    What was sent is written down in the bucket, and a record goes to the same topic once, also if a rewind made it a
+    letter anew. Letters that a rewind withdrew are not sent: their records are exported again. If this command is
+    killed, some letters may be sent again by the next one.
 
     Exits with 1 if no letter meets the options, or if something went wrong.
     """

@@ -84,6 +84,7 @@ def _run_on_spark(settings: Settings, request: RunRequest, config: Path, worker:
         click.echo(str(left), err=True)
     if not world.left_out:
         click.echo("Nothing new.")
+    report_letters(exporter, click.echo)  # no driver does, and one before may have died between commit and report
     report = RunReport(left_out=world.left_out)
     _mark_complete(exporter, request, well=report.exit_status == EXIT_DONE)
     return report.exit_status

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, Final
 
@@ -34,24 +34,28 @@ class CommitLetters:
 
 
 def commits_with_letters(log: Log, *, after_seq: int = -1) -> tuple[int, list[CommitLetters]]:
-    """The newest entry (-1 for none) and the commits after `after_seq` that have dead letters, oldest first.
+    """The newest entry (-1 for none) and the commits after `after_seq` that have dead letters, oldest first; whether
+    a rewind withdrew them since or not.
 
     Memory: an entry, and one small value for each object of dead letters.
     """
     newest, found = after_seq, []
     for committed in log.entries(after_seq=after_seq):
         newest = max(newest, committed.entry.seq)
-        if committed.entry.kind is not Kind.COMMIT:
-            continue
-        ranges = [
-            msgspec.structs.replace(done, objects=())
-            for done in committed.entry.ranges
-            if done.dead_letters is not None and done.dead_letters.records
-        ]
+        ranges = with_letters(committed.entry.ranges) if committed.entry.kind is Kind.COMMIT else []
         if ranges:
-            ranges.sort(key=lambda done: (done.tp, done.start))
             found.append(CommitLetters(committed.entry.seq, tuple(ranges)))
     return newest, found[::-1]
+
+
+def with_letters(ranges: Iterable[RangeEntry]) -> list[RangeEntry]:
+    """Those of an entry's ranges that have dead letters, in the order of their offsets; without their data objects."""
+    found = [
+        msgspec.structs.replace(done, objects=())
+        for done in ranges
+        if done.dead_letters is not None and done.dead_letters.records
+    ]
+    return sorted(found, key=lambda done: (done.tp, done.start))
 
 
 def read_letters(log: Log, done: RangeEntry) -> Iterator[DeadLetter]:
@@ -62,7 +66,7 @@ def read_letters(log: Log, done: RangeEntry) -> Iterator[DeadLetter]:
     """
     made = done.dead_letters
     assert made is not None
-    _check_entry(log, done, made)
+    check_entry(log, done, made)
     return _letters(log.store, done, made)
 
 
@@ -84,7 +88,7 @@ def _letters(store: ObjectStore, done: RangeEntry, made: ObjectEntry) -> Iterato
         raise LogDamaged(f"{made.key} holds {count} dead letters, its log entry says {made.records}.")
 
 
-def _check_entry(log: Log, done: RangeEntry, made: ObjectEntry) -> None:
+def check_entry(log: Log, done: RangeEntry, made: ObjectEntry) -> None:
     """Keys and offsets come out of the bucket: only a key of dead letters of this very range is read."""
     name = parse_data_key(letters_layout(log.layout.root, log.layout.connector), done.topic, made.key)
     expected = letters_name(done.tp, made.first_offset)

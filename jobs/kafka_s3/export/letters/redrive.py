@@ -1,22 +1,30 @@
 """Redriving: dead letters go back to their topic, or to another, and what went where is written down.
 
+Sent are the letters of the export. One that a rewind withdrew is not: its record is exported again, well or as another
+letter, and would be in the export twice.
+
 `redriven/<topic>/<object of dead letters>/<n>.json` says which letters of an object were sent to a topic. It is
-written once they are safe there, so whoever dies between the two sends them twice; otherwise a letter goes to the
-same topic once, unless it is asked for again.
+written once they are safe there, so whoever dies between the two sends them twice; otherwise a record goes to the
+same topic once, unless it is asked for again. That holds over rewinds, after which its letter lies in another object:
+if what was sent of it was exported well, it would be exported once more. A topic that was created again has other
+records under the same offsets; what was sent of the former says nothing of those.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+import heapq
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
-from kafka_s3.commit_log import FORMAT_VERSION, RangeEntry
+from kafka_s3.commit_log import FORMAT_VERSION, ObjectEntry, RangeEntry
 from kafka_s3.errors import Fenced, LogDamaged
-from kafka_s3.export.letters.objects import commits_with_letters, read_letters
+from kafka_s3.export.letters.live import LettersOf, LettersOfExport, letters_of_export
+from kafka_s3.export.letters.objects import check_entry, read_letters
 from kafka_s3.export.log import Log
 from kafka_s3.export.run import Tell
 from kafka_s3.letters import DeadLetter, redriven_key, redriven_prefix
@@ -82,6 +90,11 @@ class Redrive(msgspec.Struct, frozen=True, kw_only=True):
     letters: int
     at_ms: int
 
+    @property
+    def is_gapless(self) -> bool:
+        """Whether every offset of its runs was a letter."""
+        return self.letters == sum(last - first + 1 for first, last in self.offsets)
+
 
 _REDRIVES: Final = msgspec.json.Decoder(Redrive)  # on import, as commit_log's
 
@@ -103,37 +116,36 @@ def redrive(
 ) -> Redriven:
     """Send the wanted letters to `to`, or each to its own topic, oldest first; without a sink only count them."""
     report = Redriven()
-    _, commits = commits_with_letters(log)
-    for commit in commits:
-        for done in commit.ranges:
-            if not wanted.may_be_in(done):
-                continue
-            assert done.dead_letters is not None
-            target, key = to if to is not None else done.topic, done.dead_letters.key
-            letters = read_letters(log, done)  # first: it refuses a key that is none
-            picked = _Picked(letters, wanted, _Sent(() if again else _earlier(log, target, key)))
-            if sink is None:
-                picked.exhaust()
-            else:
-                sink.send(picked)
-            report.matched += picked.matched
-            report.before += picked.matched - picked.sent
-            if not picked.sent:
-                continue
-            report.sent[target] = report.sent.get(target, 0) + picked.sent
-            if sink is not None:
-                _write_down(log, done, target, picked, at_ms)
-                tell(f"{picked.sent} dead letters of {key} sent to {target}")
+    found = letters_of_export(log)
+    for each in found.live:
+        if not wanted.may_be_in(each.done):
+            continue
+        target = to if to is not None else each.done.topic
+        letters = read_letters(log, each.done)  # first: it refuses a key that is none
+        picked = _Picked(letters, wanted, _Sent(()) if again else _sent_before(log, target, found, each))
+        if sink is None:
+            picked.exhaust()
+        else:
+            sink.send(picked)
+        report.matched += picked.matched
+        report.before += picked.matched - picked.sent
+        if not picked.sent:
+            continue
+        report.sent[target] = report.sent.get(target, 0) + picked.sent
+        if sink is not None:
+            _write_down(log, each.made, target, picked, at_ms)
+            tell(f"{picked.sent} dead letters of {each.made.key} sent to {target}")
     return report
 
 
 class _Sent:
-    """Offsets `[first, last]` of an object that were sent before."""
+    """Offsets that were sent before: all of each run `[first, last]`, and single ones, which ascend."""
 
-    def __init__(self, redrives: Iterable[Redrive]) -> None:
+    def __init__(self, runs: Iterable[tuple[int, int]], single: Sequence[int] = ()) -> None:
         self._first: list[int] = []
         self._last: list[int] = []
-        for first, last in sorted(run for each in redrives for run in each.offsets):
+        self._single = single
+        for first, last in sorted(runs):
             if self._last and first <= self._last[-1]:
                 self._last[-1] = max(self._last[-1], last)
             else:
@@ -142,7 +154,10 @@ class _Sent:
 
     def __contains__(self, offset: int) -> bool:
         at = bisect_right(self._first, offset) - 1
-        return at >= 0 and offset <= self._last[at]
+        if at >= 0 and offset <= self._last[at]:
+            return True
+        at = bisect_left(self._single, offset)
+        return at < len(self._single) and self._single[at] == offset
 
 
 class _Picked:
@@ -177,6 +192,36 @@ class _Picked:
             pass
 
 
+def _sent_before(log: Log, to: str, found: LettersOfExport, each: LettersOf) -> _Sent:
+    """Which letters of a range were sent to a topic: out of its object, or of one with the same records that a rewind
+    withdrew since.
+
+    A run of an object means the letters of that object. Where other offsets lie among them, which may be letters of
+    this one, the withdrawn object is read. Memory: the runs, and eight bytes for each letter that is found so.
+    """
+    runs = [run for earlier in _earlier(log, to, each.made.key) for run in earlier.offsets]
+    single: list[array[int]] = []
+    for other in found.withdrawn_beside(each):
+        check_entry(log, other.done, other.made)
+        among: list[tuple[int, int]] = []
+        for earlier in _earlier(log, to, other.made.key):
+            (runs if earlier.is_gapless else among).extend(earlier.offsets)
+        if among:
+            single.append(_letters_among(log, other, _Sent(among)))
+    return _Sent(runs, array("q", heapq.merge(*single)))
+
+
+def _letters_among(log: Log, withdrawn: LettersOf, sent: _Sent) -> array[int]:
+    """The offsets of those letters of a withdrawn range that were sent."""
+    try:
+        return array("q", (letter.offset for letter in read_letters(log, withdrawn.done) if letter.offset in sent))
+    except LogDamaged as error:
+        raise LogDamaged(
+            f"Which letters of {withdrawn.made.key} were sent before it was withdrawn cannot be said: {error.what}",
+            next="Restore it from the bucket's versions; --again sends whatever was sent before.",
+        ) from None
+
+
 def _earlier(log: Log, to: str, letters_key: str) -> Iterator[Redrive]:
     """What was sent of an object to a topic."""
     for info in log.store.list(redriven_prefix(log.layout, to, letters_key)):
@@ -193,9 +238,7 @@ def _earlier(log: Log, to: str, letters_key: str) -> Iterator[Redrive]:
         yield found
 
 
-def _write_down(log: Log, done: RangeEntry, to: str, picked: _Picked, at_ms: int) -> None:
-    made = done.dead_letters
-    assert made is not None
+def _write_down(log: Log, made: ObjectEntry, to: str, picked: _Picked, at_ms: int) -> None:
     record = Redrive(
         to=to, object=made.key, sha256=made.sha256, offsets=tuple(picked.runs), letters=picked.sent, at_ms=at_ms
     )

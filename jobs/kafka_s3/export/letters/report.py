@@ -3,6 +3,9 @@
 They come from the objects that the log lists, so nothing is produced for what was not committed. `reported/<seq>`
 marks how far that has come: the letters of this entry, and of every one before, are safe in the topic. It is written
 after them, so whoever dies between the two leaves them to the next run, which sends them again.
+
+What a rewind withdrew is reported too: the topic says what each commit refused. Otherwise it would depend on whether
+the report or the rewind came first, and nobody exports from that topic, so that nothing is doubled.
 """
 
 from __future__ import annotations
