@@ -173,12 +173,14 @@ def settle(
 
 
 def _begin_again(made: Settlement, left: LeftOut, state: TopicState, view: TopicView) -> None:
+    """Also of partitions that the topic lacks now: it may get them again, and a rewind goes back to a restart."""
     name = left.tp.topic
+    ever = sorted({*view.partitions, *state.positions})
     made.topics[name] = msgspec.structs.replace(
         state, topic_id=view.topic_id, positions=dict.fromkeys(sorted(view.partitions), 0), epochs={}
     )
     made.failed = tuple(each for each in made.failed if each.topic != name)
-    made.restarts += [_restart(name, p, state.generation, 0, left.reason) for p in sorted(view.partitions)]
+    made.restarts += [_restart(name, p, state.generation, 0, left.reason) for p in ever]
 
 
 def _restart(topic: str, partition: int, generation: int, position: int, reason: str) -> Restart:

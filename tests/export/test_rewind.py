@@ -9,6 +9,7 @@ import pytest
 from kafka_s3.commit_log import Kind
 from kafka_s3.errors import EXIT_DATA, EXIT_DONE, ConfigurationError, Fenced, KafkaUnavailable, LogMissing
 from kafka_s3.export.rewind import Found, accept_by_hand, look, rewind
+from kafka_s3.export.verify.verify import verify
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.settings.model import KafkaSettings, Policies
@@ -211,6 +212,21 @@ def test_records_of_a_log_that_is_gone_stay() -> None:
     assert place.positions()[0] == 2
     assert place.run("third").exit_status == EXIT_DONE
     assert read_log(place) == [0, 1, 2, 3, *range(102, 108)]
+
+
+def test_records_of_a_partition_that_was_gone_for_a_while_stay() -> None:
+    """A topic created again with fewer partitions, which it gets back later: its old records are of another log."""
+    place = exported(4, policies=Policies(restart_recreated=True))
+    place.broker.delete_topic(TOPIC)
+    place.broker.create_topic(TOPIC, 1)
+    assert place.run("fewer").exit_status == EXIT_DONE
+    place.broker.create_topic(TOPIC, 2)
+    place.produce(1, 2)
+    assert place.run("again").exit_status == EXIT_DONE
+    rewind(place.exporter(), look(place.exporter(), {TopicPartition(TOPIC, 1): 0}), request("by-hand"))
+    assert place.run("rewound").exit_status == EXIT_DONE
+    assert read_log(place, 1) == [0, 1, 2, 0, 1]
+    assert verify(place.settings, place.log, None, tell=lambda _: None).findings == ()
 
 
 def test_without_a_log_there_is_nothing_to_rewind() -> None:
