@@ -59,7 +59,8 @@ def _produce(connector: Connector, first: int, count: int, at_ms: int) -> None:
 
 def test_a_window_whose_head_retention_took(dated: Connector) -> None:
     """The hour's records are partly gone from Kafka: those objects are copied, the late ones are read. The second time
-    nothing is done; verify, gc and status are content, and status lists the window."""
+    nothing is done but that an upload which a dead run left is aborted; verify, gc and status are content, and status
+    lists the window."""
     _produce(dated, 0, 6, NOON)
     _produce(dated, 6, 6, NOON + HOUR_MS)
     _call(dated, "run", "--until-now")
@@ -80,6 +81,9 @@ def test_a_window_whose_head_retention_took(dated: Connector) -> None:
     again = _call(dated, "reexport", *HOUR)
     assert "is committed: entry 0" in again.stdout
     assert dated.keys() == before
+    dated.client.create_multipart_upload(Bucket=dated.bucket, Key=copied)
+    assert "0 objects (0.0 MB) and 1 open upload can be deleted" in _call(dated, "gc").stdout
+    assert "open uploads that other runs of window" in _call(dated, "reexport", *HOUR).stdout
     _call(dated, "verify")
     assert "Nothing" in _call(dated, "gc").stdout
     shown = _call(dated, "status").stdout

@@ -379,7 +379,7 @@ def test_a_window_that_was_deleted_by_hand_is_exported_again() -> None:
 
 
 def test_a_committed_window_is_left_as_it_is() -> None:
-    """A second run is a quiet success: it reads neither Kafka nor the live log, and writes nothing."""
+    """A second run is a quiet success: it does not ask Kafka, and writes nothing."""
     place = Windows()
     place.export(110)
     place.again()
@@ -447,7 +447,7 @@ def test_a_run_that_died_anywhere_is_finished_by_the_next_one(point: CrashPoint,
         assert place.keys_of_windows() == calm.keys_of_windows()
         assert list(place.store.uploads("")) == []
     in_parts = (CrashPoint.PROBING_STORE, CrashPoint.STARTED_UPLOAD, CrashPoint.SENT_PART)
-    never = (CrashPoint.WROTE_POSITIONS, *in_parts, CrashPoint.SWEPT)  # in calm
+    never = (CrashPoint.WROTE_POSITIONS, *in_parts)  # in calm
     assert (deaths > 0) == (point not in never)
 
 
@@ -576,7 +576,7 @@ def test_windows_never_lie_among_live_data() -> None:
 # Beside the live export.
 
 
-def test_verify_and_gc_do_not_see_windows() -> None:
+def test_verify_and_gc_take_nothing_of_a_window_for_garbage() -> None:
     """Neither is a window's object an orphan, nor its log a part of the live one; a zombie's plan neither."""
     place = Windows()
     place.export(110, 120)

@@ -34,9 +34,10 @@ def command(config: Path, worker: Path | None, delete_: bool, parallel: int, jso
     """List the objects and multipart uploads of CONFIG that runs which died left behind; with --delete, delete them.
 
     These are data objects, what lies beside them, and dead letters that no log entry lists and that none can list any
-    more: below the position of their partition, or of an older generation. It is safe at any time, while runs are at
-    work too; age plays no part. Never touched: what a log entry lists, rewound objects included; what `adopt` took
-    over; keys of another connector's topics; every key that this connector's configurations do not make.
+    more: below the position of their partition, or of an older generation; and in a window that was exported again and
+    is committed, whatever its commit does not list. It is safe at any time, while runs are at work too; age plays no
+    part. Never touched: what a log entry lists, rewound objects included; what `adopt` took over; keys of another
+    connector's topics; every key that this connector's configurations do not make; a window that is not committed.
 
     Refuses a log that is not whole. In a bucket with versions a deletion leaves a version behind, as deletions do.
 

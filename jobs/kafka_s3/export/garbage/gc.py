@@ -9,8 +9,10 @@ Why none of this can race with a run, a rewind or another collection is said in 
 as it was when it began, so what is committed meanwhile is at or above its positions and is left alone; `delete` reads
 what was committed since all the same, and stops if it lists a key that it must not.
 
-Memory of `collect`: about 200 bytes for each object that the log lists, and about 400 for each orphan. Of `sweep`: the
-keys of the entries since the plan.
+`collect` goes over the windows that were exported again too, by a rule of their own: see `reexport.leftovers`.
+
+Memory of `collect`: about 200 bytes for each object that the log lists, about 400 for each orphan, and the commits of
+windows that have any. Of `sweep`: the keys of the entries since the plan.
 """
 
 from __future__ import annotations
@@ -21,12 +23,15 @@ from functools import partial
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Final
 
-from kafka_s3.commit_log import Entry, Kind, Plan
-from kafka_s3.errors import ExporterError, LogDamaged, StoreRefused
+from kafka_s3.commit_log import Entry, Interval, Kind, Plan
+from kafka_s3.errors import ExporterError, LogDamaged, StoreRefused, TemporaryError
 from kafka_s3.export.ahead import AHEAD, PARALLEL, in_order, workers
 from kafka_s3.export.garbage.orphans import Orphan, Territory, find, keys_of, survey
 from kafka_s3.export.garbage.places import Configurations, Place, place_of
 from kafka_s3.export.log import Log
+from kafka_s3.export.reexport.leftovers import Leftovers, left_in
+from kafka_s3.export.reexport.listing import newest_first
+from kafka_s3.export.reexport.window import window_id
 from kafka_s3.export.verify.findings import Findings
 from kafka_s3.export.verify.log import walk
 from kafka_s3.naming import DataName, Naming, parse_seq
@@ -55,7 +60,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """What was found, as of the newest entry `seq`. `waiting`: orphans that may not be deleted (yet)."""
+    """What was found, as of the newest entry `seq`. `waiting`: orphans that may not be deleted (yet).
+
+    `windows`: those re-exported windows that some of the objects and uploads are from.
+    """
 
     seq: int
     entries: int
@@ -63,6 +71,7 @@ class Garbage:
     uploads: tuple[OpenUpload, ...]
     waiting: tuple[Orphan, ...]
     notes: tuple[str, ...]
+    windows: tuple[Leftovers, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -136,15 +145,45 @@ def collect(
         tell(Progress("keys", keys, len(listed)))
 
     found = list(find(log, territory, listed, head, adopted, looked_at))
-    uploads, note = _uploads(log, territory, head, adopted)
+    uploads, refused = _uploads(log, territory, head, adopted)
+    left, said = _in_windows(settings, log, parallel, tell)
     return Garbage(
         head.seq,
         entries,
-        tuple(orphan for orphan in found if orphan.deletable),
-        uploads,
+        (*(orphan for orphan in found if orphan.deletable), *(each for window in left for each in window.objects)),
+        (*uploads, *(each for window in left for each in window.uploads)),
         tuple(orphan for orphan in found if not orphan.deletable),
-        (*notes, *([note] if note else [])),
+        tuple(dict.fromkeys([*notes, *([refused] if refused else []), *said])),
+        left,
     )
+
+
+def _in_windows(
+    settings: Settings, log: Log, parallel: int, tell: Callable[[Progress], None]
+) -> tuple[tuple[Leftovers, ...], list[str]]:
+    """The re-exported windows that are committed and have garbage; what was not looked at. `look` says what it costs.
+
+    A window whose log is damaged is left alone: the others are none the worse for it.
+    """
+
+    def attempt(window: Interval) -> Leftovers | str | None:
+        try:
+            return left_in(settings, log, window)
+        except LogDamaged as error:
+            return f"window {window_id(window)} was not looked at: {error.what}"
+
+    windows = newest_first(settings, log.store)
+    left, said = [], []
+    with workers(parallel) as pool:
+        for done, found in enumerate(in_order(pool, attempt, windows, parallel * AHEAD), 1):
+            tell(Progress("windows", done, len(windows)))
+            if isinstance(found, str):
+                said.append(found)
+            elif found is not None:
+                said += found.notes
+                if found.objects or found.uploads:
+                    left.append(found)
+    return tuple(left), said
 
 
 def _uploads(
@@ -176,9 +215,16 @@ def delete(
 ) -> Deleted:
     """Delete the objects and abort the uploads that `collect` found. What fails is told, not raised.
 
-    Raises `LogDamaged`, and deletes nothing, if an entry written since lists one of them after all.
+    Raises `LogDamaged`, and deletes nothing, if an entry written since lists one of them after all; `TemporaryError`
+    if one of their windows was deleted by hand since, and so may have been exported again.
     """
     _check_unlisted(log, garbage)
+    for window in garbage.windows:
+        if not window.is_current():
+            raise TemporaryError(
+                f"Window {window.log.layout.connector} is not the one any more that was looked at.",
+                next="Nothing was deleted: look again.",
+            )
     store = log.store
     jobs = [
         *((orphan.key, True, partial(store.delete, orphan.key)) for orphan in garbage.objects),

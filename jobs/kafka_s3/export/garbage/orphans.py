@@ -16,6 +16,8 @@ speaks of H alone, and age plays no part.
 Objects of earlier plans that are still being written (their drivers have lost and do not know it yet) fall under the
 rule as well: nobody can commit them any more.
 
+Objects of windows that were exported again follow a rule of their own, which `reexport.leftovers` says.
+
 Three things are left alone although no entry lists them: what an `adopt` entry took over (all of the generations
 before its own, and below its positions), keys of topics that another connector owns, and whatever is not exactly a
 key that one of the log's configurations makes.
@@ -45,10 +47,11 @@ class Fate(enum.Enum):
     OLDER = "of an older generation"
     AHEAD = "a run at work may still commit it"
     ADOPTED = "it was there before the log began"
+    WINDOW = "its window is committed without it"
 
     @property
     def deletable(self) -> bool:
-        return self in (Fate.BELOW, Fate.OLDER)
+        return self in (Fate.BELOW, Fate.OLDER, Fate.WINDOW)
 
 
 def fate(name: DataName, head: Entry, adopted: Iterable[Entry]) -> Fate:

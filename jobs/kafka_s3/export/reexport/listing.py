@@ -35,15 +35,19 @@ def windows(settings: Settings, store: ObjectStore, limit: int | None = None) ->
 
     Lists all keys of its windows (a thousand a request), and reads one or two objects of each window that it returns.
     """
+    known = (_look(settings, store, window) for window in newest_first(settings, store))
+    return tuple(islice((each for each in known if each is not None), limit))
+
+
+def newest_first(settings: Settings, store: ObjectStore) -> list[Interval]:
+    """The windows of which anything is in a connector's logs, the newest time first."""
     prefix = f"{log_root(settings)}/"
     found: dict[Interval, None] = {}
     for info in store.list(prefix):
         window = parse_window(info.key.removeprefix(prefix).partition("/")[0])
         if window is not None:
             found[window] = None
-    newest_first = sorted(found, key=lambda window: (window.start_ms, window.end_ms), reverse=True)
-    known = (_look(settings, store, window) for window in newest_first)
-    return tuple(islice((each for each in known if each is not None), limit))
+    return sorted(found, key=lambda window: (window.start_ms, window.end_ms), reverse=True)
 
 
 def _look(settings: Settings, store: ObjectStore, window: Interval) -> ReexportedWindow | None:

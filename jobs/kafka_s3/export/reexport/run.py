@@ -2,6 +2,7 @@
 
     head = newest entry of the window's own log
     unless head is a commit: finish the plan that is open or make one, then commit all of it, or void it
+    once there is a commit: delete what else lies under the window's keys
 
 The live log is read and never written. Whatever happens at the same time (other windows, a second run of this one, the
 live export), put-if-absent alone decides: one commit, of one plan, as for the live log (DESIGN §4.5).
@@ -15,18 +16,18 @@ from typing import Final
 
 from kafka_s3.commit_log import Entry, Interval, Kind, Plan, PlannedRange, RangeEntry
 from kafka_s3.crash_points import CrashPoint, passing
-from kafka_s3.errors import EXIT_DATA, ExporterError, LogDamaged, TemporaryError
+from kafka_s3.errors import EXIT_DATA, LogDamaged, TemporaryError
 from kafka_s3.export import first_use
 from kafka_s3.export.entries import fenced_by, new_entry, put
-from kafka_s3.export.garbage.orphans import keys_of
-from kafka_s3.export.garbage.places import Configurations, place_of
+from kafka_s3.export.garbage.places import Configurations
 from kafka_s3.export.log import Committed, Log, Lost, Planned
 from kafka_s3.export.planner import changed_while_read, observe
 from kafka_s3.export.reexport.copies import Copy, dated
+from kafka_s3.export.reexport.leftovers import sweep
 from kafka_s3.export.reexport.plan import Live, check_apart, check_reached, live_ranges, make_plan
 from kafka_s3.export.reexport.select import LiveRange
 from kafka_s3.export.reexport.window import check_window, claimed_layout, of_window
-from kafka_s3.export.run import Execute, Exporter, RunReport, Tell, executed, was_begun, why_not_finished
+from kafka_s3.export.run import Execute, Exporter, RunReport, Tell, executed, why_not_finished
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
 from kafka_s3.planning import RunRequest
 from kafka_s3.ports import PartitionOffsets
@@ -61,7 +62,8 @@ def prepare(exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None
     site = _Site.of(exporter, request)
     head = site.log.newest()
     passing(CrashPoint.FOUND_HEAD)
-    if _is_done(head):
+    if head is not None and _is_done(head):
+        _sweep(site, head, tell)
         return None
     planned = _open_plan(site, head) or _write_plan(site, head, request, frozenset())
     if planned.plan.ranges:
@@ -83,20 +85,23 @@ def run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell) -
         passing(CrashPoint.FOUND_HEAD)
         if head is not None and _is_done(head):
             tell(f"window {head.entry.connector} is committed: entry {head.entry.seq}")
+            _sweep(site, head, tell)
             break
         planned = _open_plan(site, head) or _write_plan(site, head, request, gone)
         closed = _close(site, planned, head, request, execute, tell)
         report.committed.append(closed.entry)
         report.failures = closed.failures
         gone |= closed.gone
+        if _is_done(closed.entry):
+            break
         # What Kafka has lost meanwhile is taken from the bucket by another plan, if it can be.
         if closed.failures and not any(failure.kafka_changed for _, failure in closed.failures):
             break
     return report
 
 
-def _is_done(head: Committed | None) -> bool:
-    return head is not None and head.entry.kind is Kind.COMMIT
+def _is_done(head: Committed) -> bool:
+    return head.entry.kind is Kind.COMMIT
 
 
 def _open_plan(site: _Site, head: Committed | None) -> Planned | None:
@@ -174,26 +179,15 @@ def _close(
         committed = committed.winner
     passing(CrashPoint.COMMITTED)
     tell(f"commit {plan.seq}: {sum(each.records for each in done)} records of window {plan.connector}")
-    if head is not None or (not planned.is_new and was_begun(plan, request)):
-        _sweep(site, plan, committed.entry, tell)
-        passing(CrashPoint.SWEPT)
+    _sweep(site, committed, tell)
     return _Closed(committed, [])
 
 
-def _sweep(site: _Site, plan: Plan, commit: Entry, tell: Tell) -> None:
-    """Delete what earlier runs of the window left. A window has one commit, so nobody can list it any more."""
-    store, listed = site.live.store, set(keys_of(commit))
-    try:
-        place = place_of(site.settings)
-        for topic in sorted({each.topic for each in plan.ranges}):
-            prefix = site.settings.layout.topic_prefix(topic)
-            for upload in list(store.uploads(prefix)):
-                store.abort_upload(upload)
-            for info in list(store.list(prefix)):
-                if info.key not in listed and place.parse(topic, info.key) is not None:
-                    store.delete(info.key)
-    except ExporterError as error:  # it costs storage, and nothing else
-        tell(f"left behind by an earlier run, and not deleted: {error}")
+def _sweep(site: _Site, commit: Committed, tell: Tell) -> None:
+    """Delete what is not the window's, whoever left it: this run, one before, or one that slept until now."""
+    for line in sweep(site.live.settings, site.live.log, site.window, commit):
+        tell(line)
+    passing(CrashPoint.SWEPT)
 
 
 def _entry(

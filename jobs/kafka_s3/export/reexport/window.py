@@ -2,7 +2,8 @@
 
 The log of a window lies under `<log dir>/<connector>/reexport/<window>/`, with the window in a connector's place; its
 objects under `<export.reexport.topics.dir>/<window>/<topic>/`. So every window is an export of its own to all that
-writes one, and neither the live log nor what looks after it (`verify`, `gc`) meets any of its keys.
+writes one, and neither the live log nor what looks after it (`verify`) meets any of its keys; `gc` has a rule of its
+own for them (`leftovers`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,137 @@
+"""What lies among the keys of a committed window and is not the window: of runs that died, lost or slept.
+
+A window has one commit, and what that does not list nobody can list any more: no plan comes after it, and a run of the
+window that is still at work has lost, whether it knows or not. So all else under the window's keys may be deleted, open
+uploads too, at any time and by anybody: and again later, for a run that slept writes what it has when it wakes.
+
+Left alone are keys that no configuration of the window's plans makes, and topics whose windows another connector owns:
+two connectors have windows of the same name under the same prefix as a rule. They are told apart by `survey`, which
+looks at owners, and these know nothing of windows; so it is asked about keys without the window in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from kafka_s3.commit_log import Interval, Kind
+from kafka_s3.errors import ExporterError, StoreRefused
+from kafka_s3.export.garbage.orphans import Fate, Orphan, keys_of, survey
+from kafka_s3.export.garbage.places import Configurations, Place
+from kafka_s3.export.log import Committed, Log
+from kafka_s3.export.reexport.window import log_layout, of_window, window_id
+from kafka_s3.letters import letters_layout
+from kafka_s3.ports import ObjectStore, OpenUpload
+from kafka_s3.settings.model import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """What a window's commit does not list. `refused`: why nobody looked for open uploads, if that is so."""
+
+    log: Log
+    commit: Committed
+    objects: tuple[Orphan, ...] = ()
+    uploads: tuple[OpenUpload, ...] = ()
+    notes: tuple[str, ...] = ()
+    refused: str = ""
+
+    def is_current(self) -> bool:
+        """Whether the commit is still the window's: one that is deleted by hand may be exported again. One GET."""
+        return self.log.entry(self.commit.entry.seq) == self.commit
+
+
+def left_in(settings: Settings, live: Log, window: Interval) -> Leftovers | None:
+    """What `look` finds in a window; `None` if it is not committed. Two requests more."""
+    head = Log(live.store, log_layout(settings, window)).newest()
+    return look(settings, live, window, head) if head is not None and head.entry.kind is Kind.COMMIT else None
+
+
+def look(settings: Settings, live: Log, window: Interval, commit: Committed) -> Leftovers:
+    """Find what may be deleted of a window that is committed. Reads only; `settings` and `live` are the connector's.
+
+    Costs, if the window has one plan: its GET, and no more if it is empty; else a LIST of owners, a GET for each topic,
+    and a LIST of keys and one of uploads for objects and for dead letters each. One GET more for each voided plan, and
+    for each live plan whose objects were copied.
+    """
+    log, store = Log(live.store, log_layout(settings, window)), live.store
+    plans = [planned.plan for seq in range(commit.entry.seq + 1) if (planned := log.plan(seq)) is not None]
+    topics = {each.topic for plan in plans for each in plan.ranges}
+    if not topics:
+        return Leftovers(log, commit)
+    configurations = Configurations(settings)
+    copied = {each.live for plan in plans for each in plan.ranges if each.is_copied and each.live is not None}
+    for plan in [*plans, *(planned.plan for seq in sorted(copied) if (planned := live.plan(seq)) is not None)]:
+        configurations.of(plan)
+    places = {_of_all_windows(settings, place) for place in configurations.places()}
+    territory = survey(live, commit.entry, places, topics=sorted(topics))
+    folders, listed = _folders(settings, window, places), set(keys_of(commit.entry))
+
+    def is_ours(key: str, folder: str) -> bool:
+        return bool(territory.names(folders[folder] + key.removeprefix(folder)))
+
+    objects = [
+        Orphan(info.key, info.size, Fate.WINDOW)
+        for folder in folders
+        for info in store.list(folder)
+        if info.key not in listed and is_ours(info.key, folder)
+    ]
+    uploads, refused = _uploads(store, folders, is_ours)
+    notes = territory.notes
+    if configurations.unknown():
+        notes += ("a window's plan has a configuration that this engine does not know: its keys were not looked at",)
+    return Leftovers(log, commit, tuple(objects), uploads, notes, refused)
+
+
+def _of_all_windows(settings: Settings, place: Place) -> Place:
+    """Where objects of a configuration lie in windows, without the window, as `claimed_layout` names it."""
+    return replace(place, layout=replace(place.layout, topics_dir=settings.reexport_dir))
+
+
+def _folders(settings: Settings, window: Interval, places: Iterable[Place]) -> dict[str, str]:
+    """What the keys of a window begin with, and how the same keys would begin that are of no window."""
+    mine = log_layout(settings, window)
+    letters = letters_layout(mine.root, mine.connector)
+    folders = {letters.topics_dir: letters_layout(settings.log_root, settings.name).topics_dir}
+    for place in places:
+        then = of_window(replace(settings, layout=place.layout), window)
+        folders[then.layout.topics_dir] = settings.reexport_dir
+    return folders
+
+
+def _uploads(
+    store: ObjectStore, folders: Iterable[str], is_ours: Callable[[str, str], bool]
+) -> tuple[tuple[OpenUpload, ...], str]:
+    """Those that nobody can complete any more; or none, and why: they take a permission that no export needs."""
+    try:
+        found = [each for folder in folders for each in store.uploads(folder) if is_ours(each.key, folder)]
+    except StoreRefused as error:
+        return (), f"open uploads were not looked for: {error.what}"
+    return tuple(found), ""
+
+
+def sweep(settings: Settings, live: Log, window: Interval, commit: Committed) -> list[str]:
+    """Delete what `look` finds. What it did and what went wrong, in words: it costs storage, so nothing is raised."""
+    name, store = window_id(window), live.store
+    try:
+        left = look(settings, live, window, commit)
+        if (left.objects or left.uploads) and not left.is_current():
+            return [f"window {name} is another one by now: nothing was deleted"]
+    except ExporterError as error:
+        return [f"what other runs of window {name} left was not deleted: {error}"]
+    said = [*left.notes, *([left.refused] if left.refused else [])]
+    jobs = {
+        "objects": [partial(store.delete, each.key) for each in left.objects],
+        "open uploads": [partial(store.abort_upload, each) for each in left.uploads],
+    }
+    for what, deletions in jobs.items():
+        try:
+            for each in deletions:
+                each()
+        except ExporterError as error:
+            said.append(f"{what} that other runs of window {name} left were not all deleted: {error}")
+        else:
+            if deletions:
+                said.append(f"{what} that other runs of window {name} left were deleted: {len(deletions)}")
+    return said
