@@ -307,5 +307,5 @@ def test_spark_ends_with_its_command(connector: Connector, java_home: str, tmp_p
     children = below(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    _, alive = psutil.wait_procs(children, timeout=20)
+    _, alive = psutil.wait_procs(children, timeout=60)
     assert alive == []

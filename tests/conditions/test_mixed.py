@@ -147,7 +147,7 @@ def test_random_histories(make_world: Make, seed: int) -> None:
         {
             "export.on.data.loss": "record",
             "export.on.topic.recreated": "restart",
-            "export.read.timeout.ms": "2000",
+            "export.read.timeout.ms": "10000",
             "export.range.records.max": "9",
             "export.batch.records.max": "20",
         }

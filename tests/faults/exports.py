@@ -59,7 +59,7 @@ class Export:
         """The Python workers that execute tasks: the daemon's children."""
         daemons = self._running("pyspark.daemon")
         pids = {each.pid for each in daemons}
-        return [each for each in daemons if each.ppid() in pids]
+        return [each for each in daemons if _parent(each) in pids]
 
     def part(self, name: str) -> psutil.Process | None:
         """The driver, a worker, the JVM or the command, if there is one now."""
@@ -119,6 +119,13 @@ class Export:
 
     def _running(self, argument: str) -> list[psutil.Process]:
         return [each for each in below(self.process.pid) if argument in command_of(each)]
+
+
+def _parent(process: psutil.Process) -> int | None:
+    try:
+        return int(process.ppid())
+    except psutil.NoSuchProcess:
+        return None
 
 
 def _stands(process: psutil.Process) -> bool:

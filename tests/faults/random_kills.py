@@ -7,6 +7,7 @@ of an undisturbed run, the same times.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from collections import Counter
@@ -114,7 +115,8 @@ def _one_kill(connector: Connector, name: str, after: float, expected: Undisturb
         tally.missed += 1
     else:
         tally.victims[hit[0]] += 1
-        hit[1].kill()
+        with contextlib.suppress(psutil.NoSuchProcess):  # it ended meanwhile
+            hit[1].kill()
     status = run.wait()
     _, alive = psutil.wait_procs(everyone, timeout=BOUND_S)
     assert alive == [], f"{name} was killed after {after:.2f} s and these are left: {alive}"
@@ -138,7 +140,9 @@ def _victim(run: Export, name: str) -> tuple[str, psutil.Process] | None:
 def _window(connector: Connector, expected: Undisturbed) -> str:
     """Where the run was: whatever is in the bucket must be part of what an undisturbed run makes."""
     keys = connector.sizes("topics/")
-    assert keys.items() <= {key: len(body) for key, body in expected.objects.items()}.items()
+    sizes = {key: len(body) for key, body in expected.objects.items()}
+    others = {key: (size, sizes.get(key)) for key, size in keys.items() if sizes.get(key) != size}
+    assert others == {}, f"objects that no undisturbed run makes, with their sizes and those expected: {others}"
     kinds = [str(entry.kind) for entry in connector.entries()] if connector.keys("_kafka_s3/orders/log/") else []
     assert kinds == expected.kinds[: len(kinds)]
     match len(kinds), bool(connector.keys("_kafka_s3/orders/plan/")), bool(keys):

@@ -112,6 +112,7 @@ def test_a_run_killed_while_it_tries_the_store_out(make_connector: Make) -> None
 
 
 @pytest.mark.faults
+@pytest.mark.timeout(1800)
 def test_kills_at_random_times(make_connector: Make) -> None:
     """Ten of those below, in CI."""
     assert_survived(KILLS_IN_CI, make_connector)

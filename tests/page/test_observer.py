@@ -182,6 +182,10 @@ def test_a_broker_that_hangs_delays_nothing(seen: Seen) -> None:
     seen.later(16_000)
     found = seen.detail()
     assert (found["state"], found["kafka_error"]) == ("kafka_down", "Kafka has not answered for 16 s.")
+    for _ in range(1000):  # its thread may not have come so far
+        if asked:
+            break
+        time.sleep(0.01)
     assert asked == [1]
     seen.held.set()
     seen.later()

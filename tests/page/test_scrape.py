@@ -58,7 +58,7 @@ def test_a_broker_that_hangs_holds_no_scrape_up(seen: Seen) -> None:
     """What does not answer in time is not known yet; the others, and the log, are shown."""
     seen.held = threading.Event()
     try:
-        found = scraped(seen, wait_s=0.3)
+        found = scraped(seen, wait_s=1.5)
     finally:
         seen.held.set()
     assert ("kafka_s3_kafka_up", "orders", None) not in found

@@ -1,5 +1,6 @@
 """Airflow's own processes on 127.0.0.1: api-server, scheduler, dag-processor and triggerer, over SQLite."""
 
+import contextlib
 import json
 import secrets
 import subprocess
@@ -33,7 +34,7 @@ class AirflowProcess(Part):
         children = psutil.Process(self.pid).children(recursive=True) if self.is_running else []
         super().stop()
         for child in children:
-            if child.is_running():
+            with contextlib.suppress(psutil.NoSuchProcess):
                 child.kill()
 
 
