@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -107,6 +107,15 @@ class ExportOperator(SparkSubmitOperator):
             hook = self._get_hook()
         # The provider keeps 20 lines, and a configuration may have more problems than that.
         hook._last_submit_log_lines = deque(maxlen=500)
+        follow = hook._process_spark_submit_log
+
+        def follow_unless_told(itr: Iterator[Any]) -> None:
+            """Where the hook has just come to know its process: a signal before that found nothing to end."""
+            if self._is_told_to_end:
+                hook.on_kill()
+            follow(itr)
+
+        hook._process_spark_submit_log = follow_unless_told  # type: ignore[method-assign]
         return hook
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,6 +94,24 @@ def test_an_execution_timeout(operator: Any, tmp_path: Path) -> None:
         operator.execute(CONTEXT)
     nothing_is_left(tmp_path / "tmp")
     operator.on_kill()  # as Airflow does after a timeout
+
+
+def test_told_to_end_while_spark_is_being_started(
+    operator: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal between the start of spark-submit and the moment in which the provider knows it ends it all the same."""
+    from airflow.providers.apache.spark.hooks import spark_submit
+
+    class Popen(subprocess.Popen[str]):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            operator.on_kill()
+
+    monkeypatch.setattr(spark_submit, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": Popen}))
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    with pytest.raises(AirflowException, match="Airflow ended this try"):
+        operator.execute(CONTEXT)
+    nothing_is_left(tmp_path / "tmp")
 
 
 def test_told_to_end(operator: Any, tmp_path: Path) -> None:

@@ -53,6 +53,29 @@ def test_everybody_waits_for_one_question() -> None:
     assert asked == {"a": 2}
 
 
+def test_a_question_that_waits_for_its_turn_is_not_asked_yet() -> None:
+    """With one thread at a time the second question begins once the first is answered; its time counts from then."""
+    from kafka_s3_airflow.page.asked import Asked
+
+    clock, gates = [0], {"first": threading.Event(), "second": threading.Event()}
+
+    def question(about: str) -> str:
+        assert gates[about].wait(BOUND_S)
+        return about
+
+    answers = Asked(question, fresh_ms=10, at_once=1, kept_max=10, now_ms=lambda: clock[0])
+    answers.look("first")
+    until(lambda: answers.look("first").asked_ms == 0)
+    answers.look("second")
+    clock[0] = 16
+    assert (answers.look("second").open_ms, answers.look("second").asked_ms) == (0, None)
+    gates["first"].set()
+    until(lambda: answers.look("second").asked_ms == 16)
+    gates["second"].set()
+    answers.wait(["second"], BOUND_S)
+    assert answers.look("second").asked_ms is None
+
+
 def test_waiting_has_an_end() -> None:
     """Whoever waits for a first answer waits no longer than said; answers that are there already are not waited for."""
     from kafka_s3_airflow.page.asked import Asked

@@ -179,13 +179,13 @@ def test_a_broker_that_hangs_delays_nothing(seen: Seen) -> None:
     seen.held.wait = lambda timeout=None: asked.append(1) is None and waited(timeout)  # type: ignore[method-assign]
     found = seen.detail()
     assert (found["state"], found["lag_records"], found["last_records"]) == ("asking", None, 4)
-    seen.later(16_000)
-    found = seen.detail()
-    assert (found["state"], found["kafka_error"]) == ("kafka_down", "Kafka has not answered for 16 s.")
     for _ in range(1000):  # its thread may not have come so far
         if asked:
             break
         time.sleep(0.01)
+    seen.later(16_000)
+    found = seen.detail()
+    assert (found["state"], found["kafka_error"]) == ("kafka_down", "Kafka has not answered for 16 s.")
     assert asked == [1]
     seen.held.set()
     seen.later()

@@ -20,8 +20,8 @@ UNEXPECTED: Final = "This ended with an error that nobody expected: the api-serv
 class Answer(Generic[T]):
     """What is known about a question. `value` is the last good answer and `at_ms` when it came.
 
-    `error` is why there is no newer one, `is_final` if only a person can change that; `open_ms`: since when the
-    question is being asked once more.
+    `error` is why there is no newer one, `is_final` if only a person can change that; `open_ms`: since when a newer
+    answer is wanted, `asked_ms`: since when the question is asked, `None` while it waits for its turn.
     """
 
     value: T | None = None
@@ -30,6 +30,7 @@ class Answer(Generic[T]):
     open_ms: int | None = None
     tried_ms: int | None = None
     is_final: bool = False
+    asked_ms: int | None = None
 
     @property
     def is_first(self) -> bool:
@@ -101,6 +102,8 @@ class Asked(Generic[K, T]):
         error: str | None = UNEXPECTED  # unless one of the lines below says otherwise
         is_final = False
         with self._at_once:
+            with self._changed:
+                self._answers[about] = replace(self._answers[about], asked_ms=self._now_ms())
             try:
                 value, error = self._question(about), None
             except ExporterError as known:

@@ -255,8 +255,8 @@ def _needs_somebody(log: LogView, health: Health | None) -> list[str]:
 def _kafka_error(kafka: Answer[Health], now_ms: int) -> str | None:
     if kafka.error is not None:
         return kafka.error
-    if kafka.open_ms is not None and now_ms - kafka.open_ms > KAFKA_LIMIT_MS:
-        return f"Kafka has not answered for {(now_ms - kafka.open_ms) // 1000} s."
+    if kafka.asked_ms is not None and now_ms - kafka.asked_ms > KAFKA_LIMIT_MS:
+        return f"Kafka has not answered for {(now_ms - kafka.asked_ms) // 1000} s."
     return None
 
 
