@@ -66,7 +66,7 @@ MUTATIONS: Final = (
         (
             Edit(
                 f"{EXPORT}/garbage/orphans.py",
-                "        return self in (Fate.BELOW, Fate.OLDER)\n",
+                "        return self in (Fate.BELOW, Fate.OLDER, Fate.WINDOW)\n",
                 "        return self is not Fate.ADOPTED\n",
             ),
         ),

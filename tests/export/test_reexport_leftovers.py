@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,7 +11,6 @@ import pytest
 from kafka_s3.commit_log import Interval
 from kafka_s3.crash_points import CrashPoint
 from kafka_s3.errors import StoreRefused, TemporaryError
-from kafka_s3.export.garbage import gc
 from kafka_s3.export.garbage.gc import collect, delete
 from kafka_s3.export.garbage.orphans import Fate as Kept
 from kafka_s3.export.garbage.orphans import keys_of
@@ -33,13 +32,6 @@ from tests.support import MINIMAL, request
 NAME = "19700101T000000.100Z-19700101T000000.200Z"
 LETTERS = f"_kafka_s3/orders/reexport/{NAME}/rejected/"
 MID_UPLOAD = Fate(What.DIE, 1, after=True, name="PART data")
-
-
-@pytest.fixture(autouse=True)
-def _this_release(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(gc, "workers", gc.workers)  # a program of a history is one thread
-    yield
-    THIS.install()
 
 
 def begun() -> Windows:
