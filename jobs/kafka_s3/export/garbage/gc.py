@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 from kafka_s3.commit_log import Entry, Interval, Kind, Plan
 from kafka_s3.errors import ExporterError, LogDamaged, StoreRefused, TemporaryError
 from kafka_s3.export.ahead import AHEAD, PARALLEL, in_order, workers
-from kafka_s3.export.garbage.orphans import Orphan, Territory, find, keys_of, survey
+from kafka_s3.export.garbage.orphans import Orphan, Territory, find, keys_of, open_uploads, survey
 from kafka_s3.export.garbage.places import Configurations, Place, place_of
 from kafka_s3.export.log import Log
 from kafka_s3.export.reexport.leftovers import Leftovers, left_in
@@ -186,28 +186,21 @@ def _in_windows(
     return tuple(left), said
 
 
-def _uploads(
-    log: Log, territory: Territory, head: Entry, adopted: Sequence[Entry]
-) -> tuple[tuple[OpenUpload, ...], str]:
+def _uploads(log: Log, territory: Territory, head: Entry, adopted: Sequence[Entry]) -> tuple[list[OpenUpload], str]:
     """Uploads whose key nobody can commit any more: one of a listed key is a second writer's, which has lost.
 
     One of a log entry's key tried the store out, which a run does with the newest entry unless that closed a plan
     (`first_use.probe`): those of entries before it have lost.
     """
-    found = []
-    try:
-        for prefix in territory.prefixes:
-            for upload in log.store.uploads(prefix):
-                what = territory.fate(upload.key, head, adopted)
-                if what is not None and what.deletable:
-                    found.append(upload)
-        for upload in log.store.uploads(log.layout.log_prefix):
-            seq = parse_seq(upload.key)
-            if seq is not None and (seq < head.seq or (seq == head.seq and head.plan_sha256 is not None)):
-                found.append(upload)
-    except StoreRefused as error:
-        return (), f"open uploads were not looked for: {error.what}"
-    return tuple(found), ""
+
+    def is_lost(key: str, prefix: str) -> bool:
+        if prefix == log.layout.log_prefix:
+            seq = parse_seq(key)
+            return seq is not None and (seq < head.seq or (seq == head.seq and head.plan_sha256 is not None))
+        what = territory.fate(key, head, adopted)
+        return what is not None and what.deletable
+
+    return open_uploads(log.store, (*territory.prefixes, log.layout.log_prefix), is_lost)
 
 
 def delete(
@@ -292,7 +285,6 @@ def _swept(exporter: Exporter, plan: Plan) -> list[str]:
         return what is not None and what.deletable and all(_is_of(plan, whole, name) for name in territory.names(key))
 
     objects: list[str] = []
-    uploads: list[OpenUpload] = []
     complete = True
     with workers(PARALLEL) as pool:
         for keys, is_whole in in_order(pool, partial(_keys, store), where, PARALLEL):
@@ -301,11 +293,9 @@ def _swept(exporter: Exporter, plan: Plan) -> list[str]:
     for key in dict.fromkeys(objects):
         store.delete(key)
     said = [] if complete else [f"plan {plan.seq}: not all keys were looked at: `kafka-s3 gc` finds what is left"]
-    try:
-        for prefix in territory.prefixes:
-            uploads += [upload for upload in store.uploads(prefix) if doomed(upload.key)]
-    except StoreRefused as error:
-        said.append(f"plan {plan.seq}: open uploads were not looked for: {error.what}")
+    uploads, refused = open_uploads(store, territory.prefixes, lambda key, _: doomed(key))
+    if refused:
+        said.append(f"plan {plan.seq}: {refused}")
     for upload in uploads:
         store.abort_upload(upload)
     if objects or uploads:

@@ -31,10 +31,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafka_s3.commit_log import Entry, Owner, decode
-from kafka_s3.errors import LogDamaged
+from kafka_s3.errors import LogDamaged, StoreRefused
 from kafka_s3.export.garbage.places import Place, letters_place, prefixes
 from kafka_s3.export.log import Log
 from kafka_s3.naming import DataName
+from kafka_s3.ports import ObjectStore, OpenUpload
 from kafka_s3.ranges import TopicPartition
 
 _TOLD_EVERY: Final = 1000
@@ -193,6 +194,22 @@ def find(
             found = territory.fate(info.key, head, adopted)
             if found is not None and found is not Fate.ADOPTED:
                 yield Orphan(info.key, info.size, found)
+
+
+def open_uploads(
+    store: ObjectStore, prefixes: Iterable[str], wanted: Callable[[str, str], bool]
+) -> tuple[list[OpenUpload], str]:
+    """Open uploads of which `wanted(key, prefix)` is so; and why they were not all looked for, if that is so.
+
+    Listing them takes a permission of its own, which no export needs.
+    """
+    found: list[OpenUpload] = []
+    try:
+        for prefix in prefixes:
+            found += [upload for upload in store.uploads(prefix) if wanted(upload.key, prefix)]
+    except StoreRefused as error:
+        return found, f"open uploads were not looked for: {error.what}"
+    return found, ""
 
 
 def keys_of(entry: Entry) -> Iterator[str]:

@@ -11,18 +11,18 @@ looks at owners, and these know nothing of windows; so it is asked about keys wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
 from kafka_s3.commit_log import Interval, Kind
-from kafka_s3.errors import ExporterError, StoreRefused
-from kafka_s3.export.garbage.orphans import Fate, Orphan, keys_of, survey
+from kafka_s3.errors import ExporterError
+from kafka_s3.export.garbage.orphans import Fate, Orphan, keys_of, open_uploads, survey
 from kafka_s3.export.garbage.places import Configurations, Place
 from kafka_s3.export.log import Committed, Log
 from kafka_s3.export.reexport.window import log_layout, of_window, window_id
 from kafka_s3.letters import letters_layout
-from kafka_s3.ports import ObjectStore, OpenUpload
+from kafka_s3.ports import OpenUpload
 from kafka_s3.settings.model import Settings
 
 
@@ -77,11 +77,11 @@ def look(settings: Settings, live: Log, window: Interval, commit: Committed) -> 
         for info in store.list(folder)
         if info.key not in listed and is_ours(info.key, folder)
     ]
-    uploads, refused = _uploads(store, folders, is_ours)
+    uploads, refused = open_uploads(store, folders, is_ours)
     notes = territory.notes
     if configurations.unknown():
         notes += ("a window's plan has a configuration that this engine does not know: its keys were not looked at",)
-    return Leftovers(log, commit, tuple(objects), uploads, notes, refused)
+    return Leftovers(log, commit, tuple(objects), tuple(uploads), notes, refused)
 
 
 def _of_all_windows(settings: Settings, place: Place) -> Place:
@@ -98,17 +98,6 @@ def _folders(settings: Settings, window: Interval, places: Iterable[Place]) -> d
         then = of_window(replace(settings, layout=place.layout), window)
         folders[then.layout.topics_dir] = settings.reexport_dir
     return folders
-
-
-def _uploads(
-    store: ObjectStore, folders: Iterable[str], is_ours: Callable[[str, str], bool]
-) -> tuple[tuple[OpenUpload, ...], str]:
-    """Those that nobody can complete any more; or none, and why: they take a permission that no export needs."""
-    try:
-        found = [each for folder in folders for each in store.uploads(folder) if is_ours(each.key, folder)]
-    except StoreRefused as error:
-        return (), f"open uploads were not looked for: {error.what}"
-    return tuple(found), ""
 
 
 def sweep(settings: Settings, live: Log, window: Interval, commit: Committed) -> list[str]:
