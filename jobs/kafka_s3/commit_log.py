@@ -151,8 +151,18 @@ class ObjectEntry(msgspec.Struct, frozen=True, kw_only=True):
     companions: tuple[Companion, ...] = ()
 
 
+class Refusal(msgspec.Struct, frozen=True):
+    """How many records of a range were rejected at one stage for one reason."""
+
+    stage: str
+    reason: str
+    records: int
+
+
 class RangeEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one range: every offset of `[start, next_offset)` is in exactly one of the counts.
+
+    `refusals`: the commonest reasons for which records were rejected, a few at most, the commonest first.
 
     `min_timestamp_ms`, `max_timestamp_ms`: of all its records, bad ones and tombstones too, where the configuration
     looks at timestamps; `None` too where no record has one.
@@ -178,6 +188,7 @@ class RangeEntry(msgspec.Struct, frozen=True, kw_only=True):
     interval: Interval | None = None
     objects: tuple[ObjectEntry, ...] = ()
     dead_letters: ObjectEntry | None = None  # the rejected ones in full, where bad records are tolerated
+    refusals: tuple[Refusal, ...] = ()
 
     @property
     def tp(self) -> TopicPartition:
@@ -197,9 +208,20 @@ class RangeEntry(msgspec.Struct, frozen=True, kw_only=True):
             raise LogDamaged(
                 f"{self.tp} [{self.start}, …): {letters} dead letters for {self.rejected} rejected records."
             )
+        refused = sum(refusal.records for refusal in self.refusals)
+        if refused > self.rejected:
+            raise LogDamaged(f"{self.tp} [{self.start}, …): reasons for {refused} records, {self.rejected} rejected.")
         in_objects = sum(entry.records for entry in self.objects)
         if in_objects != self.records:
             raise LogDamaged(f"{self.tp} [{self.start}, …): {in_objects} records in objects, {self.records} counted.")
+
+
+class Stop(enum.StrEnum):
+    """What stopped a range, where that says what can be done about it."""
+
+    BAD_RECORD = "bad_record"  # one that may not be skipped
+    TOO_MANY_BAD = "too_many_bad"  # more than export.errors.fraction.max
+    OTHER = "other"
 
 
 class FailedRange(msgspec.Struct, frozen=True, kw_only=True):
@@ -211,6 +233,7 @@ class FailedRange(msgspec.Struct, frozen=True, kw_only=True):
     end: int
     reason: str
     interval: Interval | None = None
+    stop: Stop = Stop.OTHER
 
     @property
     def tp(self) -> TopicPartition:

@@ -10,6 +10,7 @@ Memory: at most `part_size_bytes` of encoded bytes per open object, one more par
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, overload
@@ -29,6 +30,11 @@ from kafka_s3.sorting import FamilyKey, Sorting
 
 #: Of why a record is refused: some quote what they refuse, and the reason goes into logs, entries and messages.
 REASON_CHARS_MAX: Final = 2000
+#: Reasons of a range that are counted, how much of each is kept, and how many of the commonest the log gets: at most
+#: 16 * 200 characters in memory, and 3 * 200 in an entry, for each range.
+REASONS_COUNTED_MAX: Final = 16
+REASON_CHARS_COUNTED: Final = 200
+REASONS_LOGGED_MAX: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,10 @@ class Refuse(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a range became. `stopped_at` is the bad record that ended it early, itself not counted anywhere."""
+    """What a range became. `stopped_at` is the bad record that ended it early, itself not counted anywhere.
+
+    `refusals`: how often records were rejected at which stage and why, the commonest reasons first.
+    """
 
     objects: tuple[WrittenObject, ...] = ()
     records: int = 0
@@ -62,6 +71,7 @@ class Written:
     stopped_at: Rejected | None = None
     tombstones_written: int = 0  # among the records
     times: Span | None = None  # of all records, bad ones and tombstones too, where the configuration looks at them
+    refusals: tuple[tuple[tuple[Stage, str], int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +123,7 @@ class RangeWriter:
         self._records = self._bytes = self._tombstones = self._tombstones_written = self._rejected = 0
         self._stopped_at: Rejected | None = None
         self._times: Span | None = None
+        self._refusals: Counter[tuple[Stage, str]] = Counter()
 
     def write(self, batch: RecordBatch) -> bool:
         """Write a batch; False once a record that may not be skipped has ended the range."""
@@ -151,6 +162,7 @@ class RangeWriter:
             self._stopped_at,
             self._tombstones_written,
             self._times,
+            tuple(self._refusals.most_common(REASONS_LOGGED_MAX)),
         )
 
     def abort(self) -> None:
@@ -204,6 +216,9 @@ class RangeWriter:
                 self._stopped_at = rejected
                 return index
             self._rejected += 1
+            kind = rejected.stage, _cut(_text(rejected.reason), REASON_CHARS_COUNTED)
+            if kind in self._refusals or len(self._refusals) < REASONS_COUNTED_MAX:
+                self._refusals[kind] += 1
             self._tell(rejected, batch, index)
         return len(batch)
 
@@ -316,8 +331,13 @@ class RangeWriter:
         self._sorting.closed(key)
 
 
-def _cut(reason: str) -> str:
-    return reason if len(reason) <= REASON_CHARS_MAX else f"{reason[: REASON_CHARS_MAX - 1]}…"
+def _cut(reason: str, chars_max: int = REASON_CHARS_MAX) -> str:
+    return reason if len(reason) <= chars_max else f"{reason[: chars_max - 1]}…"
+
+
+def _text(reason: str) -> str:
+    """A reason that may stand in a log entry, which is UTF-8: one may name half a surrogate pair."""
+    return reason if reason.isascii() else reason.encode("utf-8", "backslashreplace").decode()
 
 
 def _note(family: Family, chunk: _Chunk, stamps: Sequence[int | None], start: int, stop: int) -> None:

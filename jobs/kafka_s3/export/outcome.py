@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafka_s3.commit_log import FailedRange, Plan, PlannedRange, RangeEntry
+from kafka_s3.commit_log import FailedRange, Plan, PlannedRange, RangeEntry, Stop
 from kafka_s3.export.task import Failure, RangeResult
 from kafka_s3.planning import interval_of
 from kafka_s3.ranges import TopicPartition
@@ -25,13 +25,15 @@ def contiguous(plan: Plan, results: Sequence[RangeResult]) -> Exported:
     ranges: list[RangeEntry] = []
     failed: list[FailedRange] = []
     failures: list[tuple[TopicPartition, Failure]] = []
-    stopped: dict[TopicPartition, str] = {}
+    stopped: dict[TopicPartition, Failure] = {}
     position = _positions(plan)
     for result in sorted(results, key=lambda result: (result.planned.tp, result.planned.start)):
         planned, entry = result.planned, result.entry
         if planned.tp in stopped:
-            reason = f"waits for the range before it: {stopped[planned.tp]}"
-            failed.append(_failed(plan, planned, planned.start, reason))
+            before = stopped[planned.tp]
+            failed.append(
+                _failed(plan, planned, planned.start, f"waits for the range before it: {before.reason}", before.stop)
+            )
             continue
         assert planned.start == position[planned.tp], f"{planned.offsets} does not start at the position"
         if entry is not None:
@@ -40,9 +42,9 @@ def contiguous(plan: Plan, results: Sequence[RangeResult]) -> Exported:
             if entry.next_offset > planned.start:
                 ranges.append(entry)
         if result.failure is not None:
-            stopped[planned.tp] = result.failure.reason
+            stopped[planned.tp] = result.failure
             failures.append((planned.tp, result.failure))
-            failed.append(_failed(plan, planned, position[planned.tp], result.failure.reason))
+            failed.append(_failed(plan, planned, position[planned.tp], result.failure.reason, result.failure.stop))
         else:
             assert position[planned.tp] == planned.end, f"{planned.offsets} ended at {position[planned.tp]}"
     return Exported(tuple(ranges), tuple(failed), failures)
@@ -52,7 +54,7 @@ def _positions(plan: Plan) -> dict[TopicPartition, int]:
     return {TopicPartition(topic, p): at for topic, state in plan.topics.items() for p, at in state.positions.items()}
 
 
-def _failed(plan: Plan, planned: PlannedRange, start: int, reason: str) -> FailedRange:
+def _failed(plan: Plan, planned: PlannedRange, start: int, reason: str, stop: Stop) -> FailedRange:
     """A range to plan again as it was, its logical time included."""
     return FailedRange(
         topic=planned.topic,
@@ -61,4 +63,5 @@ def _failed(plan: Plan, planned: PlannedRange, start: int, reason: str) -> Faile
         end=planned.end,
         reason=reason,
         interval=interval_of(planned.interval, plan.interval),
+        stop=stop,
     )

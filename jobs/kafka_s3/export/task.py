@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from kafka_s3.commit_log import Companion, Interval, ObjectEntry, PlannedRange, RangeEntry
+from kafka_s3.commit_log import Companion, Interval, ObjectEntry, PlannedRange, RangeEntry, Refusal, Stop
 from kafka_s3.crash_points import CrashPoint, passing
 from kafka_s3.errors import EXIT_DATA, DataLoss, ExporterError
 from kafka_s3.export.letters.dead_letters import LetterFile, letter_file
@@ -47,6 +47,7 @@ class Failure:
     reason: str
     exit_status: int
     kafka_changed: bool = False
+    stop: Stop = Stop.OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +112,14 @@ def export_range(
                 stopped = written.stopped_at.offset
                 holes.passed(batch, _records_before(batch, stopped), inside)
                 holes.end(stopped)
-                failure = Failure(f"A bad record at {written.stopped_at}", EXIT_DATA)
+                failure = Failure(f"A bad record at {written.stopped_at}", EXIT_DATA, stop=Stop.BAD_RECORD)
                 return RangeResult(planned, _entry(task, stopped, written, holes, reader.leader_epoch), failure)
             holes.end(planned.end)
             problem = _too_many_bad(settings, written)
             if problem is not None:
                 letters.abort()
-                return RangeResult(planned, None, Failure(f"{planned.offsets}: {problem}", EXIT_DATA))
+                failure = Failure(f"{planned.offsets}: {problem}", EXIT_DATA, stop=Stop.TOO_MANY_BAD)
+                return RangeResult(planned, None, failure)
             entry = _entry(task, planned.end, written, holes, reader.leader_epoch, letters.finish())
             passing(CrashPoint.FINISHED_RANGE)
             return RangeResult(planned, entry, None, letters.said)
@@ -204,6 +206,7 @@ def _entry(
         interval=planned.interval,
         objects=tuple(map(_object_entry, written.objects)),
         dead_letters=None if dead_letters is None else _object_entry(dead_letters),
+        refusals=tuple(Refusal(stage.value, reason, records) for (stage, reason), records in written.refusals),
     )
     entry.check_accounting()
     return entry
