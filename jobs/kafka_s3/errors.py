@@ -9,6 +9,8 @@
     - BadRecord              one record that may not be skipped
     - DataLoss               offsets that are gone, or a topic that is another one
     - LogDamaged             a plan or log entry is not what it should be
+      . NotSigned            it does not carry the signature that the configuration asks for
+      . TooLarge             it is larger than what is read at once
     - LogMissing             something of this connector is there, its log is not
   - TemporaryError           a later try may pass                                     exit 75
     - Fenced                 another run closed the plan first
@@ -114,6 +116,14 @@ class DataLoss(DataError):
 
 class LogDamaged(DataError):
     """A plan or a log entry is truncated, edited, or written by a newer version."""
+
+
+class NotSigned(LogDamaged):
+    """Something that the log holds was not signed for its place with a key of `export.log.key`."""
+
+
+class TooLarge(LogDamaged):
+    """An object is larger than what is read of it at once: nothing of it was read."""
 
 
 class LogMissing(DataError):

@@ -9,11 +9,17 @@ import enum
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
+from kafka_s3.errors import TooLarge
 from kafka_s3.letters import DeadLetter
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import RecordBatch
+
+#: What `ObjectStore.get` reads at most, unless its caller allows less: the largest document of a log. A log entry takes
+#: about 350 bytes for each object, 450 for each range and 40 for each partition that its topics have, so this is one
+#: with 350,000 objects; in memory it takes about four times as much.
+GET_BYTES_MAX: Final = 128 * 1024 * 1024
 
 
 class Put(enum.Enum):
@@ -67,11 +73,14 @@ class ObjectStore(Protocol):
     def put_tags(self, key: str, tags: Mapping[str, str]) -> None:
         """Give an object that is there these tags instead of those it has."""
 
-    def get(self, key: str) -> bytes | None:
-        """The object's bytes, or `None` if there is no such object."""
+    def get(self, key: str, *, limit: int = GET_BYTES_MAX) -> bytes | None:
+        """The object's bytes, or `None` if there is no such object.
 
-    def read(self, key: str) -> Iterator[bytes]:
-        """The object's bytes in chunks; `StoreRefused` if there is no such object."""
+        `TooLarge`, before a byte of it is read, if it has more than `limit`.
+        """
+
+    def read(self, key: str, *, limit: int | None = None) -> Iterator[bytes]:
+        """The object's bytes in chunks; `StoreRefused` if there is no such object, `TooLarge` as by `get`."""
 
     def head(self, key: str) -> ObjectInfo | None:
         """Size and metadata, or `None` if there is no such object."""
@@ -90,6 +99,16 @@ class ObjectStore(Protocol):
 
     def delete(self, key: str) -> None:
         """Delete an object; a missing one is fine. Only garbage collection calls it (DESIGN §4.6)."""
+
+
+def check_size(key: str, size: int, limit: int | None) -> None:
+    """Raise `TooLarge` for an object of more than `limit` bytes."""
+    if limit is not None and size > limit:
+        raise TooLarge(
+            f"{key} has {size} bytes; at most {limit} are read.",
+            next="Nothing of it was read. Restore it from the bucket's versions, or remove it if it does not belong"
+            " there: the exporter writes none that is larger.",
+        )
 
 
 class MultipartUpload(Protocol):

@@ -29,6 +29,7 @@ from kafka_s3.lifetime import die_with_parent
 from kafka_s3.planning import RunRequest
 from kafka_s3.settings import Lookups, load, read_text
 from kafka_s3.settings.model import Settings
+from kafka_s3.signing import NO_KEY
 from kafka_s3.wiring import ask_registries, export_ranges, make_exporter, make_registries, report_letters
 
 #: Spark writes a task's closure of more than 1 MiB to a file, and ours holds secrets; the rest is for the functions.
@@ -74,7 +75,7 @@ class SparkExecute:
                 next="Shorten what is long in them: leave the documentation out of export.value.schema.file, say.",
             )
         self._context = context
-        self._settings = settings
+        self._settings = replace(settings, log_key=NO_KEY)  # the driver alone writes plans and the log
         self._registries = make_registries(settings)
 
     def __call__(self, tasks: Sequence[RangeTask]) -> list[RangeResult]:

@@ -37,7 +37,7 @@ def make_broker(settings: Settings) -> Broker:
 
 def make_log(settings: Settings) -> Log:
     """A connector's log in its real bucket."""
-    return Log(make_store(settings), LogLayout(settings.log_root, settings.name))
+    return Log(make_store(settings), LogLayout(settings.log_root, settings.name), settings.log_key)
 
 
 def make_store(settings: Settings) -> ObjectStore:

@@ -129,10 +129,13 @@ def _aws(conn_id: str) -> dict[str, str] | None:
         "aws_session_token": extra.get("aws_session_token"),
         "region_name": extra.get("region_name"),
         "endpoint_url": (service.get("s3") or {}).get("endpoint_url") or extra.get("endpoint_url"),
+        "export.log.key": extra.get("export.log.key"),
     }
     for name in ("aws_secret_access_key", "aws_session_token"):
         if given[name]:
             mask_secret(given[name])
+    for key in filter(None, (each.strip() for each in str(given["export.log.key"] or "").split(","))):
+        mask_secret(key)
     return {name: str(value) for name, value in given.items() if value}
 
 

@@ -118,7 +118,7 @@ def complete(connector: str) -> None:
 
         settings = load_connector(Path(connector)).settings
         window = check_window(interval_of(context))
-        entries = Log(make_store(settings), log_layout(settings, window))
+        entries = Log(make_store(settings), log_layout(settings, window), settings.log_key)
         bucket = settings.s3.bucket
         pending, newest = announcement(entries, bucket, lambda _: False).seqs, entries.newest()
         events: Any = context["outlet_events"]

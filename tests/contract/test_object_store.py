@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kafka_s3.errors import StoreRefused, StoreUnavailable
+from kafka_s3.errors import StoreRefused, StoreUnavailable, TooLarge
 from kafka_s3.memory import MemoryStore
 from kafka_s3.ports import ObjectInfo, ObjectStore, Put
 from kafka_s3.s3 import S3Store
@@ -121,6 +121,17 @@ def test_missing_key(store: ObjectStore) -> None:
     assert keys(store.list("not/")) == []
     with pytest.raises(StoreRefused, match="not/there does not exist"):
         list(store.read("not/there"))
+
+
+def test_a_large_object_is_refused_unread(store: ObjectStore) -> None:
+    """Of an object above the limit nothing is read: the error names key, size, limit and what to do."""
+    store.put_if_absent("k", b"x" * 1001)
+    assert store.get("k", limit=1001) == b"x" * 1001
+    assert b"".join(store.read("k", limit=1001)) == b"x" * 1001
+    for reading in (lambda: store.get("k", limit=1000), lambda: next(store.read("k", limit=1000))):
+        with pytest.raises(TooLarge, match=r"k has 1001 bytes; at most 1000 are read\. Nothing of it was read\."):
+            reading()
+    assert store.get("k") == b"x" * 1001, "the connection is of use afterwards"
 
 
 def test_prefix_of_a_key_is_no_object(store: ObjectStore) -> None:

@@ -23,7 +23,7 @@ from kafka_s3.export.uploads import FamilyUpload
 from kafka_s3.families import Body, Holds, Member
 from kafka_s3.memory import MemoryStore
 from kafka_s3.naming import DataName, KeyLayout, format_data_key
-from kafka_s3.ports import ObjectInfo, Put
+from kafka_s3.ports import GET_BYTES_MAX, ObjectInfo, Put
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Settings
 from tests.engine.members import (
@@ -82,11 +82,11 @@ class Mortal:
     def put_tags(self, key: str, tags: Mapping[str, str]) -> None:
         self._ask(lambda: self.store.put_tags(key, tags))
 
-    def get(self, key: str) -> bytes | None:
-        return self.store.get(key)
+    def get(self, key: str, *, limit: int = GET_BYTES_MAX) -> bytes | None:
+        return self.store.get(key, limit=limit)
 
-    def read(self, key: str) -> Iterator[bytes]:
-        return self.store.read(key)
+    def read(self, key: str, *, limit: int | None = None) -> Iterator[bytes]:
+        return self.store.read(key, limit=limit)
 
     def head(self, key: str) -> ObjectInfo | None:
         found: ObjectInfo | None = self._ask(lambda: self.store.head(key))

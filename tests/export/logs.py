@@ -52,7 +52,7 @@ class HandMade:
 
     @property
     def log(self) -> Log:
-        return Log(self.store, LogLayout(self.settings.log_root, self.settings.name))
+        return Log(self.store, LogLayout(self.settings.log_root, self.settings.name), self.settings.log_key)
 
     @property
     def seq(self) -> int:

@@ -23,7 +23,7 @@ from kafka_s3.export import entries, planner
 from kafka_s3.export import run as export_run
 from kafka_s3.export.garbage import gc
 from kafka_s3.memory import MemoryBroker, MemoryStore
-from kafka_s3.ports import MultipartUpload, ObjectInfo, OpenUpload, Put
+from kafka_s3.ports import GET_BYTES_MAX, MultipartUpload, ObjectInfo, OpenUpload, Put
 from kafka_s3.ranges import OffsetRange
 
 Answer = TypeVar("Answer")
@@ -248,11 +248,11 @@ class StoreSide:
     def put_tags(self, key: str, tags: Mapping[str, str]) -> None:
         self._ask("TAG", key, lambda: self._inner.put_tags(key, tags))
 
-    def get(self, key: str) -> bytes | None:
-        return self._ask("GET", key, lambda: self._inner.get(key))
+    def get(self, key: str, *, limit: int = GET_BYTES_MAX) -> bytes | None:
+        return self._ask("GET", key, lambda: self._inner.get(key, limit=limit))
 
-    def read(self, key: str) -> Iterator[bytes]:
-        yield from self._ask("GET", key, lambda: [*self._inner.read(key)])
+    def read(self, key: str, *, limit: int | None = None) -> Iterator[bytes]:
+        yield from self._ask("GET", key, lambda: [*self._inner.read(key, limit=limit)])
 
     def head(self, key: str) -> ObjectInfo | None:
         return self._ask("HEAD", key, lambda: self._inner.head(key))

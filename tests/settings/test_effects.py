@@ -169,6 +169,7 @@ SHOWN: dict[str, str] = {
     "aws.access.key.id": f"{CREDENTIALS}::test_configured_keys_come_before_the_machines",
     "aws.secret.access.key": f"{CREDENTIALS}::test_configured_keys_come_before_the_machines",
     "export.log.dir": "tests/settings/test_effects.py::test_where_the_log_lies",
+    "export.log.key": "tests/export/test_signed_log.py::test_all_that_a_log_holds_is_signed",
     "export.range.records.max": f"{PLANNING}::test_cuts_have_a_fixed_size",
     "export.batch.records.max": f"{PLANNING}::test_a_batch_is_bounded_by_records",
     "export.batch.bytes.max": f"{PLANNING}::test_a_batch_is_bounded_by_bytes",

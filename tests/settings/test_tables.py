@@ -104,6 +104,7 @@ def test_own_properties_have_the_documented_defaults() -> None:
     """Our own properties all begin with `export.` and have the defaults that the design names."""
     assert {prop.name: prop.default for prop in exporter.PROPERTIES} == {
         "export.log.dir": "_kafka_s3",
+        "export.log.key": "",
         "export.range.records.max": 1_000_000,
         "export.batch.records.max": 20_000_000,
         "export.batch.bytes.max": 17_179_869_184,

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from kafka_s3.commit_log import Entry, Interval, Kind, RangeEntry
 from kafka_s3.errors import LogDamaged
-from kafka_s3.export.log import Committed, Log
+from kafka_s3.export.log import Committed, Log, check_mark
 from kafka_s3.naming import LogLayout, parse_seq
 from kafka_s3.ports import Put
 
@@ -101,7 +101,7 @@ def _is_done(log: Log, newest: Committed, exports: Callable[[str], bool]) -> boo
 
 def mark(log: Log, seq: int) -> bool:
     """Write down that an entry was announced, and with it every one before; false if someone else had done so."""
-    return log.store.put_if_absent(log.layout.announced_key(seq), b"") is Put.CREATED
+    return log.put(log.layout.announced_key(seq), b"") is Put.CREATED
 
 
 def describe(
@@ -247,6 +247,7 @@ def _announced(log: Log) -> int:
         seq = parse_seq(info.key)
         if seq is None:
             raise LogDamaged(f"{info.key} is no key of an announcement.", next="Remove what does not belong there.")
+        check_mark(log, info.key)
         return seq
     return -1
 

@@ -88,7 +88,7 @@ def read(store: ObjectStore, made: ObjectEntry) -> bytes:
 
     Raises `LogDamaged` if the object is gone, or another.
     """
-    body = store.get(made.key)
+    body = store.get(made.key, limit=made.size)
     if body is None:
         raise LogDamaged(
             f"{made.key} is in the log and not in the bucket.", next="`kafka-s3 verify` says what else is."

@@ -30,7 +30,7 @@ import msgspec
 
 from kafka_s3 import __version__
 from kafka_s3.commit_log import Interval, Kind, TopicState
-from kafka_s3.errors import LogDamaged
+from kafka_s3.errors import LogDamaged, NotSigned
 from kafka_s3.export import first_use
 from kafka_s3.export.ahead import AHEAD, PARALLEL, in_order, workers
 from kafka_s3.export.log import Committed, Log
@@ -41,7 +41,7 @@ from kafka_s3.joda.periods import Period, period_at
 from kafka_s3.joda.zones import zone
 from kafka_s3.naming import marker_key, parse_seq
 from kafka_s3.planning import PinnedEnds
-from kafka_s3.ports import ObjectStore, Put, TimedOffset
+from kafka_s3.ports import Put, TimedOffset
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import RecordTime, Settings, TimePartitioner
 
@@ -165,7 +165,7 @@ def mark_complete(
     for each in made:
         through[each.topic] = each.end_ms
     if through != reached.through:
-        log.store.put_if_absent(log.layout.complete_key(number), msgspec.json.encode(Reached(through=through)))
+        log.put(log.layout.complete_key(number), msgspec.json.encode(Reached(through=through)))
     return [marker_key(settings.layout, each.topic, each.path) for each in made]
 
 
@@ -288,17 +288,19 @@ def _write(log: Log, settings: Settings, head: Committed, made: Sequence[Marker]
         if not head.entry.topics[topic].owned:
             first_use.claim(log, settings, topic)
     with workers(PARALLEL) as pool:
-        put = partial(_put, log.store, settings)
+        put = partial(_put, log, settings)
         for line in in_order(pool, put, made, PARALLEL * AHEAD):
             tell(line)
 
 
-def _put(store: ObjectStore, settings: Settings, marker: Marker) -> str:
+def _put(log: Log, settings: Settings, marker: Marker) -> str:
     key = marker_key(settings.layout, marker.topic, marker.path)
-    if store.put_if_absent(key, msgspec.json.encode(marker)) is Put.CREATED:
+    if log.put(key, msgspec.json.encode(marker)) is Put.CREATED:
         return f"complete: {key}"
     try:
-        there = _read(Marker, key, store.get(key))
+        there = _read(Marker, key, log.get(key))
+    except NotSigned as error:
+        return f"{key} was left as it is: {error}"
     except LogDamaged:
         return f"{key} is there and no marker of this exporter: it was left as it is"
     if (there.start_ms, there.end_ms) == (marker.start_ms, marker.end_ms):
@@ -312,7 +314,7 @@ def _reached(log: Log) -> tuple[int, Reached]:
         number = parse_seq(info.key)
         if number is None:
             raise LogDamaged(f"{info.key} is no key of the completeness.", next="Remove what does not belong there.")
-        return number + 1, _read(Reached, info.key, log.store.get(info.key))
+        return number + 1, _read(Reached, info.key, log.get(info.key))
     return 0, Reached(through={})
 
 

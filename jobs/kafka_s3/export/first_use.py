@@ -81,7 +81,7 @@ def claim(log: Log, settings: Settings, topic: str, *, way_out: str = "topics.di
     `way_out`: the property that says where they lie.
     """
     key = log.layout.owner_key(settings.layout.topics_dir, topic)
-    put = log.store.put_if_absent(key, encode(_ours(log, settings)))
+    put = log.put(key, encode(_ours(log, settings)))
     owner = _owner(log, settings, topic)
     if owner is None and put is Put.EXISTS:
         raise StoreUnavailable(f"{key} exists by the PUT's answer and is missing by the GET's.", next="Try again.")
@@ -127,7 +127,7 @@ def _ours(log: Log, settings: Settings) -> Owner:
 
 def _owner(log: Log, settings: Settings, topic: str) -> Owner | None:
     key = log.layout.owner_key(settings.layout.topics_dir, topic)
-    data = log.store.get(key)
+    data = log.get(key)
     return None if data is None else decode(Owner, key, data)
 
 

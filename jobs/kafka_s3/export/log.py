@@ -1,5 +1,8 @@
 """The commit log of one connector over an object store: the newest entry, the open plan, put-if-absent.
 
+Whatever is read of a log, or written to it, passes `get` and `put`: they sign, and refuse what is not signed, where a
+key is configured (`signing`), and refuse what is larger than a document may be.
+
 A put has three outcomes: written; lost to another writer, whose document is the answer; or unknown, which is
 resolved here by reading the key back.
 """
@@ -11,18 +14,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from kafka_s3.commit_log import Entry, Plan, decode, encode, sha256_of
-from kafka_s3.errors import Fenced, LogDamaged, StoreUnavailable
+from kafka_s3.errors import ConfigurationError, Fenced, LogDamaged, NotSigned, StoreUnavailable
 from kafka_s3.export.ahead import in_order
 from kafka_s3.naming import LogLayout, parse_seq
-from kafka_s3.ports import ObjectStore, Put
+from kafka_s3.ports import GET_BYTES_MAX, ObjectStore, Put
+from kafka_s3.signing import NO_KEY, SIGNATURE_BYTES_MAX, LogKey, Signed, is_signed
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """An entry that is in the log, and the sha256 of its file."""
+    """An entry that is in the log, and the sha256 of its file. `signed`: it carries a signature."""
 
     entry: Entry
     sha256: str
+    signed: bool = field(default=False, compare=False)  # by whomever
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,43 @@ class Log:
 
     store: ObjectStore
     layout: LogLayout
+    log_key: LogKey = NO_KEY
+
+    def get(self, key: str) -> bytes | None:
+        """A document of the log, or `None`; `NotSigned` where it has to be signed and is not, `TooLarge`."""
+        data = self.store.get(key)
+        if data is not None and self.log_key:
+            self._check_signed(key, data)
+        return data
+
+    def put(self, key: str, document: bytes) -> Put:
+        """Put a document, signed where a key is configured: JSON, or empty."""
+        return self.store.put_if_absent(key, self._signed(key, document))
+
+    def _signed(self, key: str, document: bytes) -> bytes:
+        if len(document) > GET_BYTES_MAX - SIGNATURE_BYTES_MAX:
+            raise ConfigurationError(
+                f"{key} would have {len(document)} bytes; at most {GET_BYTES_MAX} can be read again.",
+                next="Make fewer objects in one commit: raise flush.size, or partition by fewer values. The open plan"
+                " is voided then, and its offsets are planned again.",
+            )
+        return self.log_key.sign(key, document)
+
+    def _check_signed(self, key: str, data: bytes) -> None:
+        match self.log_key.check(key, data):
+            case Signed.NOW | Signed.EARLIER:
+                return
+            case Signed.NOT:
+                raise NotSigned(
+                    f"{key} is not signed, and export.log.key is set.",
+                    next="Nothing of it was used. Whoever wrote it has no key: compare it with the bucket's versions.",
+                )
+            case Signed.WRONG:
+                raise NotSigned(
+                    f"{key} is signed, but not with a key of export.log.key, or it was changed or moved since.",
+                    next="Nothing of it was used. If another key signed it, add that one behind the first; else restore"
+                    " it from the bucket's versions.",
+                )
 
     def newest(self) -> Committed | None:
         """The newest entry: one LIST of one key and one GET, whatever the history."""
@@ -56,7 +98,7 @@ class Log:
 
     def entry(self, seq: int) -> Committed | None:
         key = self.layout.log_key(seq)
-        data = self.store.get(key)
+        data = self.get(key)
         return None if data is None else self._checked_entry(key, data)
 
     def older(self, seq: int) -> Committed:
@@ -95,7 +137,7 @@ class Log:
 
     def plan(self, seq: int) -> Planned | None:
         key = self.layout.plan_key(seq)
-        data = self.store.get(key)
+        data = self.get(key)
         if data is None:
             return None
         plan = decode(Plan, key, data)
@@ -119,7 +161,7 @@ class Log:
     def put_plan(self, plan: Plan) -> Planned:
         """Write a plan; `Fenced` if another run planned first."""
         key = self.layout.plan_key(plan.seq)
-        data = encode(plan)
+        data = self._signed(key, encode(plan))
         stored = self._put(key, data)
         if stored != data:
             raise Fenced(
@@ -131,7 +173,7 @@ class Log:
     def put_entry(self, entry: Entry) -> Committed | Lost:
         """Write an entry, or say who took its slot."""
         key = self.layout.log_key(entry.seq)
-        data = encode(entry)
+        data = self._signed(key, encode(entry))
         stored = self._put(key, data)
         committed = self._checked_entry(key, stored)
         return committed if stored == data else Lost(committed)
@@ -143,17 +185,17 @@ class Log:
                 return data
         except StoreUnavailable:
             # Unknown: the store may have written it before it fell silent.
-            stored = self.store.get(key)
+            stored = self.get(key)
             if stored is None:
                 raise
             return stored
-        stored = self.store.get(key)
+        stored = self.get(key)
         if stored is None:
             raise StoreUnavailable(f"{key} exists by the PUT's answer and is missing by the GET's.", next="Try again.")
         return stored
 
     def _entry_at(self, key: str) -> Committed:
-        data = self.store.get(key)
+        data = self.get(key)
         if data is None:
             raise LogDamaged(f"{key} was listed and then gone: something deletes log entries.", next="Stop it.")
         return self._checked_entry(key, data)
@@ -162,7 +204,7 @@ class Log:
         entry = decode(Entry, key, data)
         if (self.layout.log_key(entry.seq), entry.connector) != (key, self.layout.connector):
             raise LogDamaged(f"The log entry {key} says it is number {entry.seq} of connector {entry.connector}.")
-        return Committed(entry, sha256_of(data))
+        return Committed(entry, sha256_of(data), is_signed(data))
 
     def _check_chain(self, older: Committed, newer: Committed) -> None:
         expected = (older.entry.seq + 1, older.sha256)
@@ -171,3 +213,18 @@ class Log:
                 f"Log entry {newer.entry.seq} does not follow entry {older.entry.seq}: the chain of checksums breaks.",
                 next="The log was edited or restored: compare it with the bucket's versions.",
             )
+
+
+def check_mark(log: Log, key: str) -> None:
+    """Raise `NotSigned` if a mark, which says something by being there, has to be signed and is not."""
+    if log.log_key:
+        log.get(key)
+
+
+def check_has_key(log: Log, head: Committed | None) -> None:
+    """Raise `ConfigurationError` for a writer without a key after a signed entry: who has one would refuse the next."""
+    if head is not None and head.signed and not log.log_key:
+        raise ConfigurationError(
+            f"Log entry {log.layout.log_key(head.entry.seq)} is signed, and export.log.key is not set.",
+            next="Nothing was written: set the key that the connector's other programs have.",
+        )

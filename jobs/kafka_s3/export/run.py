@@ -27,7 +27,7 @@ from kafka_s3.errors import (
 from kafka_s3.export import first_use
 from kafka_s3.export.entries import failed_under, new_entry, put, same_commit
 from kafka_s3.export.garbage.gc import abort_lost_uploads, sweep
-from kafka_s3.export.log import Committed, Log, Lost, Planned
+from kafka_s3.export.log import Committed, Log, Lost, Planned, check_has_key
 from kafka_s3.export.outcome import Exported, contiguous
 from kafka_s3.export.planner import World, changed_while_read, is_passed, next_plan, observe, to_repeat
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
@@ -52,7 +52,7 @@ class Exporter:
 
     @property
     def log(self) -> Log:
-        return Log(self.store, LogLayout(self.settings.log_root, self.settings.name))
+        return Log(self.store, LogLayout(self.settings.log_root, self.settings.name), self.settings.log_key)
 
 
 @dataclass(slots=True)
@@ -140,6 +140,7 @@ def begin(
 ) -> tuple[Committed, World, Planned | None]:
     """The newest entry, the world around it, and the plan that is open: its slot belongs to what closes it."""
     head = exporter.log.newest()
+    check_has_key(exporter.log, head)
     planned = exporter.log.open_plan(head) if head is not None else None
     passing(CrashPoint.FOUND_HEAD)
     if head is not None and head.entry.kind is Kind.COMMIT and head.entry.run_id == request.run_id:

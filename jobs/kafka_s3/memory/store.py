@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from kafka_s3.errors import StoreRefused, StoreUnavailable
-from kafka_s3.ports import ObjectInfo, OpenUpload, Put
+from kafka_s3.ports import GET_BYTES_MAX, ObjectInfo, OpenUpload, Put, check_size
 
 PART_BYTES_MIN: Final = 5 * 1024 * 1024
 CHUNK_BYTES: Final = 1024 * 1024
@@ -90,17 +90,22 @@ class MemoryStore:
                 raise StoreRefused(f"{key} does not exist.")
             self._objects[key] = replace(self._objects[key], tags=dict(tags))
 
-    def get(self, key: str) -> bytes | None:
-        with self._request("GetObject", key):
-            found = self._objects.get(key)
-            return found.body if found else None
+    def get(self, key: str, *, limit: int = GET_BYTES_MAX) -> bytes | None:
+        return self._get(key, limit)
 
-    def read(self, key: str) -> Iterator[bytes]:
-        body = self.get(key)
+    def read(self, key: str, *, limit: int | None = None) -> Iterator[bytes]:
+        body = self._get(key, limit)
         if body is None:
             raise StoreRefused(f"{key} does not exist.")
         for start in range(0, len(body), CHUNK_BYTES):
             yield body[start : start + CHUNK_BYTES]
+
+    def _get(self, key: str, limit: int | None) -> bytes | None:
+        with self._request("GetObject", key):
+            found = self._objects.get(key)
+            if found is not None:
+                check_size(key, len(found.body), limit)
+            return found.body if found else None
 
     def head(self, key: str) -> ObjectInfo | None:
         with self._request("HeadObject", key):

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 from botocore import exceptions as aws
 
 from kafka_s3.errors import StoreRefused, StoreUnavailable
-from kafka_s3.ports import ObjectInfo, OpenUpload, Put
+from kafka_s3.ports import GET_BYTES_MAX, ObjectInfo, OpenUpload, Put, check_size
 from kafka_s3.retries import Retrying
 from kafka_s3.s3.client import make_client, plain_body
 from kafka_s3.s3.translation import LIBRARY_ERRORS, api_name, translate
@@ -101,18 +101,18 @@ class S3Store:
         tag_set = [{"Key": name, "Value": value} for name, value in tags.items()]
         self._call("put_object_tagging", key, Tagging={"TagSet": tag_set})
 
-    def get(self, key: str) -> bytes | None:
+    def get(self, key: str, *, limit: int = GET_BYTES_MAX) -> bytes | None:
         def attempt() -> bytes | None:
             answer = self._try("get_object", key, _MISSING)
-            return None if "Error" in answer else b"".join(self._chunks(answer, key))
+            return None if "Error" in answer else b"".join(self._chunks(answer, key, limit))
 
         return self._retrying(attempt)
 
-    def read(self, key: str) -> Iterator[bytes]:
+    def read(self, key: str, *, limit: int | None = None) -> Iterator[bytes]:
         answer = self._call("get_object", key, _MISSING)
         if "Error" in answer:
             raise StoreRefused(f"s3://{self._settings.bucket}/{key} does not exist.")
-        yield from self._chunks(answer, key)
+        yield from self._chunks(answer, key, limit)
 
     def head(self, key: str) -> ObjectInfo | None:
         """S3 answers a HEAD without a reason: a bucket that does not exist looks like a key that does not."""
@@ -220,9 +220,11 @@ class S3Store:
             raise self._no_answer(api_name(operation), key, missing)
         return answer
 
-    def _chunks(self, answer: _Answer, key: str) -> Iterator[bytes]:
+    def _chunks(self, answer: _Answer, key: str, limit: int | None) -> Iterator[bytes]:
+        """The body of an answer; its header says how much that is before a byte of it is read."""
         received = 0
         with contextlib.closing(answer["Body"]) as body, self._translated("get_object", key):
+            check_size(key, answer["ContentLength"], limit)
             for chunk in body.iter_chunks(CHUNK_BYTES):
                 received += len(chunk)
                 yield chunk

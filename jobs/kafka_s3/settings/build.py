@@ -11,6 +11,7 @@ from kafka_s3 import custom
 from kafka_s3.naming import KeyLayout, Naming
 from kafka_s3.settings import block_gzip, catalogue, credential_names, cron, storage
 from kafka_s3.settings.check import Checked, show
+from kafka_s3.settings.checks import split_keys
 from kafka_s3.settings.client import Client
 from kafka_s3.settings.content import EnvelopeField, Format, FormatSettings, Own
 from kafka_s3.settings.content_build import SCHEMA_FILE, build_format
@@ -37,6 +38,7 @@ from kafka_s3.settings.properties import HIDDEN, Honoured, Value, render
 from kafka_s3.settings.registry import without_login
 from kafka_s3.settings.s3_side import build_s3
 from kafka_s3.settings.variables import Given
+from kafka_s3.signing import NO_KEY, LogKey
 
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
@@ -66,6 +68,7 @@ def build_settings(checked: Checked, client: Client, session_token: Given | None
             naming=Naming.BLOCK_GZIP if block_gzip.is_meant(checked.given) else Naming.CONNECT,
         ),
         log_root=checked.text("export.log.dir"),
+        log_key=_log_key(checked),
         s3=build_s3(checked, session_token),
         kafka=KafkaSettings(
             client=dict(client.properties),
@@ -85,6 +88,13 @@ def build_settings(checked: Checked, client: Client, session_token: Given | None
         resolved=resolved,
         configuration_sha256=_hash(resolved),
     )
+
+
+def _log_key(checked: Checked) -> LogKey:
+    if not checked.text("export.log.key"):
+        return NO_KEY
+    keys = tuple(key.encode("utf-8", "surrogatepass") for key in split_keys(checked.text("export.log.key")))
+    return LogKey(keys, f"{checked.text('export.log.dir')}/{checked.text('name')}/")
 
 
 def _reads_timestamps(content: FormatSettings, partitioner: Partitioner) -> bool:

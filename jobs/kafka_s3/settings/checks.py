@@ -12,6 +12,7 @@ from kafka_s3.joda.names import check_locale
 from kafka_s3.joda.zones import zone
 from kafka_s3.settings import cron
 from kafka_s3.settings.content import EnvelopeField
+from kafka_s3.signing import problem_of
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,250}")
@@ -50,6 +51,17 @@ def connector_name(text: str) -> str | None:
     if text.endswith(REEXPORT_SUFFIX):
         return f"ends with {REEXPORT_SUFFIX}, as the DAGs that export again do: choose another"
     return None
+
+
+def log_keys(text: str) -> str | None:
+    """One key, or several behind commas. One that is blank signs nothing, which nobody would notice."""
+    keys = split_keys(text)
+    return problem_of(keys) if all(keys) else "holds no key, or a blank one: leave the property out to sign nothing"
+
+
+def split_keys(text: str) -> list[str]:
+    """The keys of `export.log.key`, which hold no commas."""
+    return [key.strip() for key in text.split(",")]
 
 
 def verify_schedule(text: str) -> str | None:

@@ -22,6 +22,13 @@ PROPERTIES: tuple[Property, ...] = (
         check=checks.folder,
     ),
     Property(
+        "export.log.key",
+        Kind.PASSWORD,
+        "",
+        "Keys of 32 bytes or more that sign plans and log, separated by commas: the first signs, all verify.",
+        check=checks.log_keys,
+    ),
+    Property(
         "export.range.records.max",
         Kind.INT,
         1_000_000,

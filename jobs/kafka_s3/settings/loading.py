@@ -81,7 +81,8 @@ def load(
 
     `worker`: the worker file; unless given, `worker.properties` beside the connector file if there is one.
     `kafka_connection`: the extra of an Airflow connection, librdkafka's names or Java's.
-    `aws_connection`: aws_access_key_id, aws_secret_access_key, aws_session_token, region_name, endpoint_url.
+    `aws_connection`: aws_access_key_id, aws_secret_access_key, aws_session_token, region_name, endpoint_url,
+    export.log.key.
     `offline`: neither Kafka nor S3 will be reached, so brokers need not be known, and variables of properties that
     shape no bytes need no value.
     """

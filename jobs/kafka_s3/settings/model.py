@@ -10,6 +10,7 @@ from typing import Final
 
 from kafka_s3.naming import KeyLayout
 from kafka_s3.settings.content import FormatSettings, Own
+from kafka_s3.signing import NO_KEY, LogKey
 
 OPEN_OBJECTS_MAX: Final = 300  # where partitioner.max.open.files is not set: each holds a compressor of 0.3 MiB
 BUILT_IN_TAGS: Final = ("startOffset", "endOffset", "recordCount")  # s3.object.tagging, as the sink writes them
@@ -244,12 +245,13 @@ class Completeness:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything one connector's run needs, and nothing that a plan may not show outside `s3` and `kafka`.
+    """Everything one connector's run needs, and nothing that a plan may not show outside `s3`, `kafka` and `log_key`.
 
     `resolved`: every property that has a meaning here with its effective value as text, secrets left out (not
     hidden: absent), sorted by name. It is what plans show; `configuration_sha256` covers those that shape bytes.
     `notes_timestamps`: the log says how old the records of ranges and objects are (`export.timestamps.enable`, or
-    because timestamps are looked at anyway). `reexport_dir`: where windows that are exported again lie.
+    because timestamps are looked at anyway). `reexport_dir`: where windows that are exported again lie. `log_key`: what
+    signs the log (`export.log.key`); tasks have none.
     """
 
     name: str
@@ -272,6 +274,7 @@ class Settings:
     notes_timestamps: bool = False
     reexport_dir: str = "reexport"
     completeness: Completeness | None = None
+    log_key: LogKey = field(default=NO_KEY, repr=False)
 
     def exports(self, topic: str) -> bool:
         """Whether the connector asks for a topic; one that it no longer asks for keeps its positions in the log."""

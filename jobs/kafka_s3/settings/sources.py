@@ -17,7 +17,9 @@ _AWS: Final = {
     "aws_secret_access_key": "aws.secret.access.key",
     "region_name": "s3.region",
     "endpoint_url": "store.url",
+    "export.log.key": "export.log.key",
 }
+_SECRETS: Final = ("aws_secret_access_key", "export.log.key")
 _KEYS: Final = ("aws.access.key.id", "aws.secret.access.key")
 
 
@@ -151,7 +153,7 @@ def _split_worker(
 
 def _from_connection(aws: Mapping[str, str]) -> dict[str, Given]:
     return {
-        ours: Given(aws[theirs], Source.AIRFLOW, secret=theirs == "aws_secret_access_key")
+        ours: Given(aws[theirs], Source.AIRFLOW, secret=theirs in _SECRETS)
         for theirs, ours in _AWS.items()
         if aws.get(theirs)
     }

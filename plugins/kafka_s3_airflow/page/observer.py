@@ -260,4 +260,5 @@ class Observer:
 
 
 def _log(loaded: _Loaded) -> Log:
-    return Log(loaded.store, LogLayout(loaded.settings.log_root, loaded.settings.name))
+    settings = loaded.settings
+    return Log(loaded.store, LogLayout(settings.log_root, settings.name), settings.log_key)

@@ -154,7 +154,7 @@ def _owner_keys(log: Log) -> set[str]:
 
 
 def _owner(log: Log, key: str) -> Owner:
-    data = log.store.get(key)
+    data = log.get(key)
     if data is None:
         raise LogDamaged(f"The owner {key} was listed and then gone.", next="Nothing was deleted; try again.")
     return decode(Owner, key, data)

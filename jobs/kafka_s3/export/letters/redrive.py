@@ -226,7 +226,7 @@ def _earlier(log: Log, to: str, letters_key: str) -> Iterator[Redrive]:
     """What was sent of an object to a topic."""
     for info in log.store.list(redriven_prefix(log.layout, to, letters_key)):
         way_out = "Restore it from the bucket's versions; --again sends whatever was sent before."
-        data = log.store.get(info.key)
+        data = log.get(info.key)
         if data is None:
             raise LogDamaged(f"{info.key} was listed and then gone.", next="Something deletes records: stop it.")
         try:
@@ -246,7 +246,7 @@ def _write_down(log: Log, made: ObjectEntry, to: str, picked: _Picked, at_ms: in
     taken = sum(1 for _ in log.store.list(redriven_prefix(log.layout, to, made.key)))
     for number in range(taken, taken + NAMES_MAX):
         key = redriven_key(log.layout, to, made.key, number)
-        if log.store.put_if_absent(key, data) is Put.CREATED or log.store.get(key) == data:
+        if log.put(key, data) is Put.CREATED or log.store.get(key) == log.log_key.sign(key, data):
             return
     raise Fenced(
         f"{picked.sent} dead letters of {made.key} were sent to {to}, but others write down theirs all the time."

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from kafka_s3.errors import LogDamaged
 from kafka_s3.export.letters.objects import CommitLetters, commits_with_letters, read_letters
-from kafka_s3.export.log import Log
+from kafka_s3.export.log import Log, check_mark
 from kafka_s3.export.run import Exporter, Tell
 from kafka_s3.letters import DeadLetter, reported_key, reported_prefix
 from kafka_s3.naming import parse_seq
@@ -65,10 +65,11 @@ def _reported(log: Log) -> int:
             raise LogDamaged(
                 f"{info.key} is no marker of reported dead letters.", next="Remove what does not belong there."
             )
+        check_mark(log, info.key)
         return seq
     return -1
 
 
 def _mark(log: Log, seq: int, letters: int) -> None:
     """Someone else may have done so: what it says is true either way."""
-    log.store.put_if_absent(reported_key(log.layout, seq), json.dumps({"seq": seq, "letters": letters}).encode())
+    log.put(reported_key(log.layout, seq), json.dumps({"seq": seq, "letters": letters}).encode())

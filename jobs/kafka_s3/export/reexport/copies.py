@@ -46,7 +46,7 @@ def _dated(store: ObjectStore, made: ObjectEntry) -> ObjectEntry:
     index = next((each for each in made.companions if each.what == Member.INDEX.value), None)
     if made.min_timestamp_ms is not None or index is None:
         return made
-    body = store.get(index.key)
+    body = store.get(index.key, limit=index.size)
     if body is None or sha256_of(body) != index.sha256:
         raise DataError(f"The index {index.key} is missing, or not the one that was committed.", next=_RESTORE)
     oldest = [chunk.min_timestamp for chunk in BlockIndex.parse(body, index.key).chunks]
@@ -110,7 +110,7 @@ def _body(
     store: ObjectStore, source: ObjectEntry | Companion, stream: Stream, upload: FamilyUpload, part_size: int
 ) -> Body:
     """Send an object on, but for its last bytes, and look whether it is the one that was committed."""
-    for chunk in store.read(source.key):
+    for chunk in store.read(source.key, limit=source.size):
         stream.feed(chunk, upload, part_size)
     body = stream.body()
     if (body.size, body.sha256) != (source.size, source.sha256):

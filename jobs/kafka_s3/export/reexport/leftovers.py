@@ -44,7 +44,7 @@ class Leftovers:
 
 def left_in(settings: Settings, live: Log, window: Interval) -> Leftovers | None:
     """What `look` finds in a window; `None` if it is not committed. Two requests more."""
-    head = Log(live.store, log_layout(settings, window)).newest()
+    head = Log(live.store, log_layout(settings, window), live.log_key).newest()
     return look(settings, live, window, head) if head is not None and head.entry.kind is Kind.COMMIT else None
 
 
@@ -55,7 +55,7 @@ def look(settings: Settings, live: Log, window: Interval, commit: Committed) -> 
     and a LIST of keys and one of uploads for objects and for dead letters each. One GET more for each voided plan, and
     for each live plan whose objects were copied.
     """
-    log, store = Log(live.store, log_layout(settings, window)), live.store
+    log, store = Log(live.store, log_layout(settings, window), live.log_key), live.store
     plans = [planned.plan for seq in range(commit.entry.seq + 1) if (planned := log.plan(seq)) is not None]
     topics = {each.topic for plan in plans for each in plan.ranges}
     if not topics:

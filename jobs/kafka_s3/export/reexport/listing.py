@@ -51,7 +51,7 @@ def newest_first(settings: Settings, store: ObjectStore) -> list[Interval]:
 
 
 def _look(settings: Settings, store: ObjectStore, window: Interval) -> ReexportedWindow | None:
-    log = Log(store, log_layout(settings, window))
+    log = Log(store, log_layout(settings, window), settings.log_key)
     head = log.newest()
     planned = log.plan(0) if head is None else None
     if head is None and planned is None:  # dead letters, say, of a run whose log somebody deleted

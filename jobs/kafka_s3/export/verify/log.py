@@ -111,8 +111,9 @@ def _numbers(log: Log, since: int, findings: Findings) -> Iterator[int]:
 
 def _read(log: Log, seq: int, *, with_plan: bool) -> _Slot:
     key = log.layout.log_key(seq)
-    data = log.store.get(key) or b""
+    data = b""
     try:
+        data = log.get(key) or b""
         entry = decode(Entry, key, data)
         if (entry.seq, entry.connector) != (seq, log.layout.connector):
             raise LogDamaged(f"It says it is number {entry.seq} of connector {entry.connector}.", next=RESTORE)

@@ -19,14 +19,14 @@ def check_owners(log: Log, claims: Iterable[tuple[str, str]], findings: Findings
     for topics_dir, topic in sorted(claims):
         key = log.layout.owner_key(topics_dir, topic)
         expected = f"connector {ours.connector} as the owner of topic {topic}"
-        data = log.store.get(key)
-        if data is None:
-            findings.add(key, expected=expected, found="no owner", next=_MISSING)
-            continue
         try:
+            data = log.get(key)
+            if data is None:
+                findings.add(key, expected=expected, found="no owner", next=_MISSING)
+                continue
             owner = decode(Owner, key, data)
         except LogDamaged as error:
-            findings.add(key, expected=expected, found=error.what.rstrip("."), next=RESTORE)
+            findings.add(key, expected=expected, found=error.what.rstrip("."), next=error.next or RESTORE)
             continue
         if owner != ours:
             findings.add(key, expected=expected, found=f"connector {owner.connector}, log {owner.log}", next=_SHARED)

@@ -1,0 +1,108 @@
+"""A log with a key: whoever has none cannot add to it, and whatever reads it refuses what they wrote."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from kafka_s3.errors import ConfigurationError, NotSigned
+from kafka_s3.export import first_use
+from kafka_s3.export.announce import announcement, mark
+from kafka_s3.signing import LogKey, is_signed
+from tests.export.logs import HandMade, settings_of
+from tests.export.world import World
+
+KEY, OTHER_KEY = "k" * 40, "o" * 40
+
+
+def _log(**more: str) -> HandMade:
+    """Offsets [0, 20) of two partitions' first are exported in two commits."""
+    made = HandMade(settings_of(**{"export_log_key": KEY, **more}))
+    made.begin({"orders": 2})
+    made.commit([("orders", 0, 0, 10)])
+    made.commit([("orders", 0, 10, 20)])
+    return made
+
+
+def test_all_that_a_log_holds_is_signed() -> None:
+    """Plans, entries, owners and marks carry a signature; data objects stay as they are."""
+    made = _log()
+    mark(made.log, 2)
+    contents = made.store.contents()
+    documents = {key for key in contents if key.startswith("_kafka_s3/")}
+    assert {key for key, body in contents.items() if is_signed(body)} == documents
+    assert len(documents) == 3 + 2 + 1 + 1
+
+
+def test_what_one_without_the_key_writes_is_refused() -> None:
+    """An entry in the next slot that nobody signed is named, and nothing goes by it."""
+    made, stranger = _log(), HandMade(settings_of())
+    stranger.begin({"orders": 2})
+    stranger.commit([("orders", 0, 0, 20)])
+    forged = stranger.store.contents()[made.log.layout.log_key(1)]
+    key = made.log.layout.log_key(3)
+    made.store.overwrite(key, forged)
+    with pytest.raises(NotSigned, match=f"{key} is not signed, and export.log.key is set"):
+        made.log.newest()
+
+
+@pytest.mark.parametrize("what", ["entry", "plan", "owner", "announced"])
+def test_every_kind_is_refused_unsigned_moved_or_changed(what: str) -> None:
+    """Without its signature, under another key, or signed by a stranger's key, no document is read."""
+    made = _log()
+    mark(made.log, 2)
+    layout = made.log.layout
+    owner = layout.owner_key("topics", "orders")
+    key, moved = {
+        "entry": (layout.log_key(2), layout.log_key(1)),
+        "plan": (layout.plan_key(2), layout.plan_key(1)),
+        "owner": (owner, owner),
+        "announced": (layout.announced_key(2), layout.log_key(2)),
+    }[what]
+    good = made.store.contents()[key]
+    strangers = replace(made.settings, log_key=LogKey((OTHER_KEY.encode(),)))
+    for wrong in (_unsigned(good), made.store.contents()[moved], strangers.log_key.sign(key, _unsigned(good))):
+        if wrong == good:
+            continue
+        made.store.overwrite(key, wrong)
+        with pytest.raises(NotSigned, match=key):
+            _read(made, what)
+    made.store.overwrite(key, good)
+    _read(made, what)
+
+
+def _unsigned(document: bytes) -> bytes:
+    """A document without its signature."""
+    parsed = msgspec.json.decode(document, type=dict[str, msgspec.Raw])
+    del parsed["hmac"]
+    return msgspec.json.encode(parsed)
+
+
+def _read(made: HandMade, what: str) -> None:
+    match what:
+        case "entry":
+            made.log.newest()
+        case "plan":
+            made.log.plan(2)
+        case "owner":
+            first_use.is_ours(made.log, made.settings, "orders")
+        case _:
+            announcement(made.log, "bucket", lambda _: True)
+
+
+def test_a_signed_log_without_the_key_is_read_and_not_written() -> None:
+    """Readers need no key; a run that lost it stops before it writes what all the others would refuse."""
+    world = World(settings=settings_of(export_log_key=KEY))
+    world.produce(0, 10)
+    assert world.run().exit_status == 0
+    signed = world.exporter.log.newest()
+    assert signed is not None
+    without = World(settings=settings_of(), store=world.store)
+    without.produce(0, 20)
+    assert without.exporter.log.newest() == signed
+    before = world.store.contents()
+    with pytest.raises(ConfigurationError, match=r"is signed, and export\.log\.key is not set"):
+        without.run()
+    assert world.store.contents() == before
