@@ -84,7 +84,7 @@ def problem_of(keys: Sequence[str]) -> str | None:
     """What is wrong with a list of keys, in a sentence that repeats none of them.
 
     >>> problem_of(["too short"])
-    'holds a key of 9 bytes: at least 32 are needed (`openssl rand -hex 32` makes one)'
+    'holds a key of 9 bytes: at least 32 are needed (openssl rand -hex 32)'
     """
     for each in keys:
         size = len(each.encode("utf-8", "surrogatepass"))
