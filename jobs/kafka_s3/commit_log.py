@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -37,6 +36,8 @@ class TopicState(msgspec.Struct, frozen=True, kw_only=True):
     """A topic as the log knows it: which one it is, and the position of every partition ever seen.
 
     `epochs`: a leader epoch of each partition that nothing below its position is newer than, where the broker says it.
+    `reached`: up to which time each partition is exported, milliseconds since the epoch; `None` in an entry of a
+    release that did not say. What follows from it is said by `claims` alone.
     """
 
     topic_id: str
@@ -44,6 +45,7 @@ class TopicState(msgspec.Struct, frozen=True, kw_only=True):
     owned: bool = False  # the owner object names this connector
     positions: dict[int, int] = {}
     epochs: dict[int, int] = {}
+    reached: dict[int, int] | None = None
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -89,7 +91,12 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The offset ranges that one commit will cover, and everything that shapes their bytes."""
+    """The offset ranges that one commit will cover, and everything that shapes their bytes.
+
+    `ends`: the offset at which a partition has come to the end of the plan's interval, also where nothing of it is
+    planned; empty where the interval was not over, or a topic could not be looked at. `bent`: the partitions that may
+    be read beyond the interval's end all the same, whose notes say why; `None` in a plan of a release that did not say.
+    """
 
     format_version: int = FORMAT_VERSION
     seq: int
@@ -107,6 +114,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     ranges: tuple[PlannedRange, ...]
     more: bool = False  # a limit left offsets of the same interval to the next plan
     notes: tuple[str, ...] = ()
+    ends: dict[str, dict[int, int]] = {}
+    bent: dict[str, tuple[int, ...]] | None = None
+
+    def may_pass_its_end(self, tp: TopicPartition) -> bool:
+        """Whether its ranges of a partition may hold records that are not older than the end of its interval."""
+        if self.bent is None:
+            return any(note.startswith(f"{tp}: ") for note in self.notes)
+        return tp.partition in self.bent.get(tp.topic, ())
 
     def check_follows(self, head: Entry) -> None:
         """Raise `LogDamaged` unless the ranges of each partition begin at the position and leave no gap."""
@@ -373,17 +388,6 @@ def decode(kind: type[Document], key: str, data: bytes) -> Document:
 
 def sha256_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def moved(topics: Mapping[str, TopicState], positions: Mapping[TopicPartition, int]) -> dict[str, TopicState]:
-    """The topics with some positions replaced; a position never goes back here."""
-    new = dict(topics)
-    for tp, offset in positions.items():
-        state = new[tp.topic]
-        before = state.positions.get(tp.partition, 0)
-        assert offset >= before, f"{tp}: the position would go back from {before} to {offset}"
-        new[tp.topic] = msgspec.structs.replace(state, positions={**state.positions, tp.partition: offset})
-    return new
 
 
 def to_builtins(document: Plan | Entry) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from kafka_s3.commit_log import Entry, FailedRange, Interval, Plan, PlannedRange, TopicState
 from kafka_s3.ports import PartitionOffsets, TimedOffset
 from kafka_s3.ranges import OffsetRange, TopicPartition
@@ -118,6 +120,17 @@ def bytes_per_record(newest: Entry | None) -> float | None:
         return None
     records = sum(entry.records for entry in newest.ranges)
     return sum(entry.bytes for entry in newest.ranges) / records if records else None
+
+
+def moved(topics: Mapping[str, TopicState], positions: Mapping[TopicPartition, int]) -> dict[str, TopicState]:
+    """The topics with some positions replaced; a position never goes back here."""
+    new = dict(topics)
+    for tp, offset in positions.items():
+        state = new[tp.topic]
+        before = state.positions.get(tp.partition, 0)
+        assert offset >= before, f"{tp}: the position would go back from {before} to {offset}"
+        new[tp.topic] = msgspec.structs.replace(state, positions={**state.positions, tp.partition: offset})
+    return new
 
 
 def interval_of(own: Interval | None, plan_interval: Interval | None) -> Interval:

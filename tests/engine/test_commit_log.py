@@ -29,10 +29,10 @@ from kafka_s3.commit_log import (
     TopicState,
     decode,
     encode,
-    moved,
     sha256_of,
 )
 from kafka_s3.errors import EXIT_DATA, LogDamaged
+from kafka_s3.planning import moved
 from kafka_s3.ranges import TopicPartition
 
 JOBS = Path(__file__).parents[2] / "jobs"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_s3 import __version__
-from kafka_s3.commit_log import BYTES_VERSION, FailedRange, Kind, Plan, moved
+from kafka_s3.commit_log import BYTES_VERSION, FailedRange, Kind, Plan
 from kafka_s3.crash_points import CrashPoint, passing
 from kafka_s3.errors import (
     EXIT_DATA,
@@ -32,7 +32,7 @@ from kafka_s3.export.outcome import Exported, contiguous
 from kafka_s3.export.planner import World, changed_while_read, is_passed, next_plan, observe, to_repeat
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
 from kafka_s3.naming import LogLayout
-from kafka_s3.planning import PinnedEnds, RunRequest, interval_of
+from kafka_s3.planning import PinnedEnds, RunRequest, interval_of, moved
 from kafka_s3.ports import Broker, ObjectStore
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Settings

@@ -1,0 +1,123 @@
+"""What follows from one entry of the log: how far a partition has come, and what is complete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka_s3.claims import complete_until_ms, goes_on_from_ms, has_passed, reached_ms, reaching
+from kafka_s3.commit_log import Entry, FailedRange, Interval, Kind, Plan, RunPlan, TopicState, decode, encode
+from kafka_s3.ranges import TopicPartition
+
+NOW = 1000
+ZERO, ONE = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def state(reached: dict[int, int] | None, partitions: int = 2) -> TopicState:
+    return TopicState(topic_id="id", positions=dict.fromkeys(range(partitions), 5), reached=reached)
+
+
+def entry(reached: dict[int, int] | None, **what: Any) -> Entry:
+    topics = {"t": state(reached), **what.pop("topics", {})}
+    return Entry(
+        kind=Kind.COMMIT,
+        seq=3,
+        connector="c",
+        previous_sha256=None,
+        cluster_id="k",
+        engine="1",
+        configuration_sha256="",
+        isolation_level="read_committed",
+        run_id="r",
+        try_number=1,
+        topics=topics,
+        **what,
+    )
+
+
+def failed(at: Interval) -> FailedRange:
+    return FailedRange(topic="t", partition=1, start=5, end=9, reason="bad", interval=at)
+
+
+def test_a_topic_is_as_complete_as_its_last_partition() -> None:
+    """What is complete is the least that a partition of the topics has reached, and nothing where one has not."""
+    assert complete_until_ms(entry({0: 200, 1: 100}), ["t"], NOW) == 100
+    assert complete_until_ms(entry({0: 200}), ["t"], NOW) is None
+    assert complete_until_ms(entry({}), ["t"], NOW) is None
+
+
+def test_a_topic_that_the_log_does_not_know_is_not_complete() -> None:
+    """Nor are others together with it; without any topic nothing is claimed."""
+    other = {"u": state({0: 50}, 1), "none": state({}, 0)}
+    newest = entry({0: 200, 1: 100}, topics=other)
+    assert complete_until_ms(newest, ["t", "u"], NOW) == 50
+    assert complete_until_ms(newest, ["t", "absent"], NOW) is None
+    assert complete_until_ms(newest, ["t", "none"], NOW) is None
+    assert complete_until_ms(newest, [], NOW) is None
+
+
+def test_what_lies_in_the_future_was_not_reached() -> None:
+    """A clock was wrong when it was written."""
+    newest = entry({0: 200, 1: NOW + 1})
+    assert (reached_ms(newest, ZERO, NOW), reached_ms(newest, ONE, NOW)) == (200, None)
+    assert complete_until_ms(newest, ["t"], NOW) is None
+    assert reached_ms(newest, ONE, NOW + 1) == NOW + 1
+
+
+def test_a_failed_range_of_an_older_time_keeps_back_the_claim() -> None:
+    """It is written under its own time once more."""
+    assert complete_until_ms(entry({0: 200, 1: 200}, failed=(failed(Interval(100, 150)),)), ["t"], NOW) == 100
+
+
+def test_an_older_release_claims_nothing_and_goes_on_as_it_did() -> None:
+    """Its entries have one boundary: what was cut or failed before it is planned again, and nothing else."""
+    old = entry(None, boundary_ms=300)
+    assert complete_until_ms(old, ["t"], NOW) is None
+    assert goes_on_from_ms(old, ZERO, NOW) == 300
+    assert has_passed(old, ZERO, Interval(200, 300), NOW)
+    assert not has_passed(old, ZERO, Interval(300, 400), NOW)
+    cut = entry(None, boundary_ms=300, unfinished=Interval(200, 300))
+    assert not has_passed(cut, ZERO, Interval(200, 300), NOW)
+    stuck = entry(None, boundary_ms=300, failed=(failed(Interval(200, 300)),))
+    assert has_passed(stuck, ZERO, Interval(200, 300), NOW)
+    assert not has_passed(stuck, ONE, Interval(200, 300), NOW)
+
+
+def test_what_reached_nothing_has_passed_nothing() -> None:
+    """It goes on from the newest boundary, and no run for an older interval leaves it alone."""
+    newest = entry({0: 300}, boundary_ms=300)
+    assert has_passed(newest, ZERO, Interval(200, 300), NOW)
+    assert not has_passed(newest, ONE, Interval(0, 100), NOW)
+    assert not has_passed(newest, ZERO, None, NOW)
+    assert not has_passed(newest, TopicPartition("unknown", 0), Interval(0, 100), NOW)
+    assert goes_on_from_ms(newest, ONE, NOW) == 300
+
+
+def test_reaching_never_goes_back() -> None:
+    """Unless the time that was there lies in the future."""
+    topics = {"t": state({0: 200, 1: NOW + 1})}
+    assert reaching(topics, [ZERO, ONE], 100, NOW)["t"].reached == {0: 200, 1: 100}
+    assert reaching({"t": state(None)}, [ZERO], 100, NOW)["t"].reached == {0: 100}
+
+
+def test_plans_of_older_releases_say_by_their_notes_what_was_bent() -> None:
+    """A plan of today names the partitions."""
+    plan = Plan(
+        seq=1,
+        connector="c",
+        previous_sha256="",
+        engine="1",
+        cluster_id="k",
+        isolation_level="read_committed",
+        configuration_sha256="",
+        configuration={},
+        run=RunPlan(run_id="r", interval=None, ends={}),
+        interval=None,
+        topics={},
+        ranges=(),
+        notes=("t-1: the next record is older",),
+    )
+    assert [plan.may_pass_its_end(tp) for tp in (ZERO, ONE)] == [False, True]
+    named = decode(
+        Plan, "k", encode(Plan(**{**{f: getattr(plan, f) for f in plan.__struct_fields__}, "bent": {"t": (0,)}}))
+    )
+    assert [named.may_pass_its_end(tp) for tp in (ZERO, ONE)] == [True, False]
