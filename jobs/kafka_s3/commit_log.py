@@ -59,6 +59,7 @@ class PlannedRange(msgspec.Struct, frozen=True):
     """One Spark task's work. `interval`, its logical time, is set where it is not the plan's: in a range planned again,
     and under a plan without one, where it begins and ends when the plan was made.
 
+    `before_ms`: Kafka's answers show that no record of it is as new as that; `None` where they do not.
     In the plan of a window that is exported again ranges of several generations may stand side by side: `live` is the
     number of the live log's entry that has the range; `is_copied`: its objects are copied, since Kafka no longer has
     the records.
@@ -72,6 +73,7 @@ class PlannedRange(msgspec.Struct, frozen=True):
     generation: int | None = None
     live: int | None = None
     is_copied: bool = False
+    before_ms: int | None = None
 
     @property
     def tp(self) -> TopicPartition:
@@ -83,11 +85,15 @@ class PlannedRange(msgspec.Struct, frozen=True):
 
 
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The run that a plan belongs to, with the end offsets that the whole run goes up to."""
+    """The run that a plan belongs to, with the end offsets that the whole run goes up to.
+
+    `bent`: the partitions whose end says nothing of how old the records in front of it are; `None` in older versions.
+    """
 
     run_id: str
     interval: Interval | None
     ends: dict[str, dict[int, int]]
+    bent: dict[str, tuple[int, ...]] | None = None
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -227,6 +227,9 @@ class Broker(Protocol):
         Left out: what is not there, and what this client may not ask about (DescribeConfigs on the topic).
         """
 
+    def cleanup_policies(self, topics: Iterable[str]) -> Mapping[str, frozenset[str]]:
+        """What Kafka does with a topic's old records: `delete`, `compact`, or both. Left out: as by `retention_ms`."""
+
 
 class RangeReader(Protocol):
     """The visible records of one range, batch by batch, in offset order; close it with `close`."""

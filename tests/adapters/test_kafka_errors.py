@@ -384,6 +384,7 @@ def test_retention_that_may_not_be_seen(secured: SecuredPart, topic_name: str) -
     asking = broker(secured.client("reader"), shown, hidden)
     assert asking.retention_ms([shown, hidden]) == {shown: 90_000}
     assert asking.retention_ms([hidden]) == {}
+    assert asking.cleanup_policies([shown, hidden]) == {shown: {"delete"}}
 
 
 @pytest.mark.usefixtures("hasty")

@@ -47,6 +47,9 @@ class Cluster(Protocol):
     def create_kept(self, topic: str, retention_ms: int | None) -> None:
         """A topic whose records are deleted by age, or never."""
 
+    def create_cleaned(self, topic: str, *policies: str) -> None:
+        """A topic with a cleanup.policy."""
+
     def delete(self, topic: str) -> None: ...
     def append(self, tp: TopicPartition, *records: Record) -> None: ...
     def abort(self, tp: TopicPartition, *timestamps: int) -> None:
@@ -79,6 +82,10 @@ class MemoryCluster:
     def create_kept(self, topic: str, retention_ms: int | None) -> None:
         self.broker.create_topic(topic)
         self.broker.set_retention(topic, retention_ms)
+
+    def create_cleaned(self, topic: str, *policies: str) -> None:
+        self.broker.create_topic(topic)
+        self.broker.set_cleanup(topic, *policies)
 
     def delete(self, topic: str) -> None:
         self.broker.delete_topic(topic)
@@ -133,6 +140,9 @@ class RealCluster:
     def create_kept(self, topic: str, retention_ms: int | None) -> None:
         kept_ms = -1 if retention_ms is None else retention_ms
         self.part.create_topic(topic, 1, {"retention.ms": str(kept_ms)})
+
+    def create_cleaned(self, topic: str, *policies: str) -> None:
+        self.part.create_topic(topic, 1, {"cleanup.policy": ",".join(policies)})
 
     def delete(self, topic: str) -> None:
         self.part.delete_topic(topic)
@@ -632,6 +642,15 @@ def test_retention(cluster: Cluster, topic_name: str) -> None:
     asked = [f"{topic_name}-short", f"{topic_name}-ever", "no-such-topic"]
     assert cluster.broker.retention_ms(asked) == {asked[0]: 90_000, asked[1]: None}
     assert cluster.broker.retention_ms([]) == {}
+
+
+def test_cleanup_policies(cluster: Cluster, topic_name: str) -> None:
+    """What becomes of old records of each topic; what is not there is left out."""
+    made = {f"{topic_name}-{name}": set(name.split("-")) for name in ("delete", "compact", "compact-delete")}
+    for name, policies in made.items():
+        cluster.create_cleaned(name, *sorted(policies))
+    assert cluster.broker.cleanup_policies([*made, "no-such-topic"]) == made
+    assert cluster.broker.cleanup_policies([]) == {}
 
 
 # Records

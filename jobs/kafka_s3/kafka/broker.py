@@ -166,15 +166,24 @@ class KafkaBroker:
         return GroupOffsets(members, {TopicPartition(at.topic, at.partition): at.offset for at in stored})
 
     def retention_ms(self, topics: Iterable[str]) -> Mapping[str, int | None]:
+        found = self._configurations(topics, "retention")
+        return {name: _retention_ms(configuration) for name, configuration in found.items()}
+
+    def cleanup_policies(self, topics: Iterable[str]) -> Mapping[str, frozenset[str]]:
+        found = self._configurations(topics, "cleanup policy")
+        return {name: _policies(configuration) for name, configuration in found.items()}
+
+    def _configurations(self, topics: Iterable[str], what: str) -> dict[str, Mapping[str, Any]]:
+        """The configurations of those topics that are there, and that this client may ask about."""
         asked = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in topics]
         if not asked:
             return {}
-        doing = f"asking for the retention of topic {asked[0].name}"
+        doing = f"asking for the {what} of topic {asked[0].name}"
         futures = self._call(lambda: self._admin.describe_configs(asked, request_timeout=REQUEST_TIMEOUT_S), doing)
         found = {}
         for resource, future in futures.items():
             try:
-                found[resource.name] = _retention_ms(self._answer(future, doing))
+                found[resource.name] = self._answer(future, doing)
             except KafkaException as exception:
                 if exception.args[0].code() not in UNKNOWN_TOPIC | _NOT_SHOWN:
                     raise self._translated(exception, doing) from None
@@ -368,6 +377,9 @@ def _epoch(said: int | None) -> int | None:
 
 def _retention_ms(configuration: Mapping[str, Any]) -> int | None:
     """After what time records are deleted by a topic's configuration; `None` where age deletes none."""
-    policies = {policy.strip() for policy in configuration["cleanup.policy"].value.split(",")}
     kept_ms = int(configuration["retention.ms"].value)
-    return kept_ms if "delete" in policies and kept_ms >= 0 else None
+    return kept_ms if "delete" in _policies(configuration) and kept_ms >= 0 else None
+
+
+def _policies(configuration: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(policy.strip() for policy in configuration["cleanup.policy"].value.split(",") if policy.strip())

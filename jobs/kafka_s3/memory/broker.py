@@ -58,6 +58,7 @@ class _Topic:
     partitions: list[_Partition]
     retention_ms: int | None = RETENTION_MS
     is_described: bool = True
+    cleanup: frozenset[str] | None = None  # None: this client has no right to know
 
 
 class MemoryBroker:
@@ -66,7 +67,7 @@ class MemoryBroker:
     `topics`, `topics_regex`: the configured ones; without either every topic is. `batch_records`: a reader's batches
     hold at most so many records.
     `requests` logs every request by name: `topics`, `offsets`, `offsets_for_time`, `first_timestamp`, `diverged`,
-    `committed`, `retention_ms`, `open`, `read` (one for each batch asked for).
+    `committed`, `retention_ms`, `cleanup_policies`, `open`, `read` (one for each batch asked for).
     """
 
     def __init__(
@@ -131,6 +132,17 @@ class MemoryBroker:
         with self._lock:
             self._topics[topic].retention_ms = retention_ms
             self._topics[topic].is_described = is_described
+
+    def set_cleanup(self, topic: str, *policies: str) -> None:
+        """The topic's cleanup.policy; until it is set, this client has no right to know it."""
+        with self._lock:
+            self._topics[topic].cleanup = frozenset(policies)
+
+    def compact(self, topic: str, partition: int, offset: int) -> None:
+        """The log cleaner: the record at `offset` is gone, and its offset is a hole."""
+        with self._lock:
+            state = self._partition(TopicPartition(topic, partition))
+            state.records = [record for record in state.records if record.offset != offset]
 
     def set_log_start(self, topic: str, partition: int, offset: int) -> None:
         """Retention or DeleteRecords: what is below `offset` is gone."""
@@ -244,6 +256,12 @@ class MemoryBroker:
             self._request("retention_ms")
             found = {name: self._topics[name] for name in topics if name in self._topics}
             return {name: topic.retention_ms for name, topic in found.items() if topic.is_described}
+
+    def cleanup_policies(self, topics: Iterable[str]) -> Mapping[str, frozenset[str]]:
+        with self._lock:
+            self._request("cleanup_policies")
+            found = {name: self._topics[name] for name in topics if name in self._topics}
+            return {name: topic.cleanup for name, topic in found.items() if topic.cleanup is not None}
 
     # RecordSource.
 

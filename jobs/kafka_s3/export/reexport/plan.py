@@ -8,15 +8,17 @@ from typing import Final
 
 from kafka_s3 import __version__
 from kafka_s3.commit_log import Entry, Interval, Plan, PlannedRange, RangeEntry, RunPlan
-from kafka_s3.errors import ConfigurationError, DataError, KafkaUnavailable, TemporaryError
+from kafka_s3.errors import ConfigurationError, DataError, KafkaUnavailable, TopicMissing
 from kafka_s3.export.log import Committed, Log
-from kafka_s3.export.planner import World
+from kafka_s3.export.planner import World, observe
 from kafka_s3.export.reexport.copies import dated, is_inside
-from kafka_s3.export.reexport.select import Candidate, LiveRange, candidates, surely_before
+from kafka_s3.export.reexport.reached import Live, refuse
+from kafka_s3.export.reexport.select import Candidate, Found, LiveRange, find, surely_before
 from kafka_s3.export.reexport.window import window_id
 from kafka_s3.naming import KeyLayout, Naming
 from kafka_s3.planning import RunRequest
-from kafka_s3.ports import Broker, ObjectStore
+from kafka_s3.ports import Broker, ObjectStore, TimedOffset
+from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Settings
 from kafka_s3.troubles import Trouble
 
@@ -29,40 +31,16 @@ _CANNOT_FILTER: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
-    """The live export, as a window's plan needs it: its newest entry, and the world around it."""
+class _Answers:
+    """What Kafka said about ranges without timestamps, and the world after that: what is there now was there then.
 
-    settings: Settings
-    log: Log
-    head: Committed
+    `first`: each partition's first record at or after the window's start. `whole`: the topics of which that says
+    nothing, since compaction may have taken a record of the window in front of it.
+    """
+
     world: World
-
-
-def check_reached(live: Live, broker: Broker, window: Interval, now_ms: int) -> None:
-    """Raise `TemporaryError` while the live export may still commit records of a window: it is written only once."""
-    entry = live.head.entry
-    reached_ms = entry.reached_ms(now_ms)
-    if reached_ms is not None and window.end_ms <= reached_ms and not _is_cut(entry, window):
-        return
-    later = "The live export comes first: try again after its next run."
-    if now_ms < window.end_ms:
-        raise TemporaryError(f"The window {window_id(window)} is not over yet.", next=later)
-    tps = live.world.exportable()
-    timed = broker.offsets_for_time(tps, window.end_ms)
-    for tp in tps:
-        found, seen = timed[tp], live.world.offsets[tp]
-        end = seen.last_stable if found is None else min(found.offset, seen.last_stable)
-        if live.world.position(tp) < end:
-            raise TemporaryError(
-                f"{tp} is exported up to offset {live.world.position(tp)}, and its records before the end of the window"
-                f" {window_id(window)} go on to {end}.",
-                next=later,
-            )
-
-
-def _is_cut(entry: Entry, window: Interval) -> bool:
-    """Whether limits left offsets of the window's time to a later batch."""
-    return entry.unfinished is not None and entry.unfinished.start_ms < window.end_ms
+    first: Mapping[TopicPartition, TimedOffset | None]
+    whole: frozenset[str]
 
 
 def check_apart(settings: Settings, topics: Iterable[str], mine: KeyLayout) -> None:
@@ -88,34 +66,39 @@ def make_plan(
 ) -> Plan:
     """The plan of a window, empty if it has no records. `gone`: ranges that Kafka has no longer, found by reading.
 
-    Raises `DataError` if some can be taken neither from Kafka nor from the bucket.
+    Raises `DataError` if some can be taken neither from Kafka nor from the bucket, `TemporaryError` if some were
+    rewound and are not exported again yet.
     """
     window = request.interval
     assert window is not None, "a window is checked before"
-    found = candidates(live.log, live.head, window)
+    found = find(live.log, live.head, window)
+    _check_not_withdrawn(live, found, window)
+    answers = _ask(live, broker, found.candidates, window)
     here: list[Candidate] = []
     there: list[Candidate] = []
-    for each in found:
-        is_here = each.key not in gone and _is_in_kafka(each, live.world)
+    for each in found.candidates:
+        is_here = each.key not in gone and _is_in_kafka(each, answers.world)
         (here if is_here else there).append(each)
-    before = surely_before(live.log, there, window)
+    unclear = [*there, *(each for each in here if each.done.topic in answers.whole)]
+    before = surely_before(live.log, unclear, window)
+    here = [each for each in here if each.key not in before]
     there = [each for each in there if each.key not in before]
-    ranges = [*_read(here, broker, window), *_copied(there, store, window)]
+    ranges = [*_read(here, answers), *_copied(there, store, window)]
     ranges.sort(key=lambda each: (each.tp, each.generation or 0, each.start))
     return Plan(
         seq=0 if head is None else head.entry.seq + 1,
         connector=window_id(window),
         previous_sha256="" if head is None else head.sha256,
         engine=__version__,
-        cluster_id=live.world.cluster_id,
+        cluster_id=answers.world.cluster_id,
         isolation_level=live.settings.kafka.isolation_level,
         configuration_sha256=live.settings.configuration_sha256,
         configuration=dict(live.settings.resolved),
         run=RunPlan(run_id=request.run_id, interval=window, ends={}),
         interval=window,
-        topics=dict(live.world.topics),
+        topics=dict(answers.world.topics),
         ranges=tuple(ranges),
-        notes=_notes(live, here, there),
+        notes=_notes(live, answers, here, there),
     )
 
 
@@ -139,15 +122,41 @@ def _is_in_kafka(each: Candidate, world: World) -> bool:
     return each.done.start >= seen.log_start and each.done.next_offset <= min(ends)
 
 
-def _read(here: Sequence[Candidate], broker: Broker, window: Interval) -> list[PlannedRange]:
+def _check_not_withdrawn(live: Live, found: Found, window: Interval) -> None:
+    waiting = []
+    for tp, end in sorted(found.withdrawn.items()):
+        seen = live.world.offsets.get(tp)
+        if seen is not None and live.world.position(tp) < min(end, seen.high_watermark):
+            at = live.world.position(tp)
+            waiting.append(f"{tp} was rewound, and of what was exported up to {end} only [0, {at}) is again")
+    refuse(window, waiting)
+
+
+def _ask(live: Live, broker: Broker, found: Sequence[Candidate], window: Interval) -> _Answers:
+    try:
+        return _asked(live, live.world, broker, found, window)
+    except TopicMissing:  # one that is deleted between two questions: what is left of it is in the bucket
+        return _asked(live, observe(live.settings, broker, live.head), broker, found, window)
+
+
+def _asked(live: Live, world: World, broker: Broker, found: Sequence[Candidate], window: Interval) -> _Answers:
+    undated = sorted({each.done.tp for each in found if not each.is_dated and _is_in_kafka(each, world)})
+    if not undated:
+        return _Answers(observe(live.settings, broker, live.head), {}, frozenset())
+    first = broker.offsets_for_time(undated, window.start_ms)
+    topics = {tp.topic for tp in undated}
+    policies = broker.cleanup_policies(topics)
+    whole = frozenset(topic for topic in topics if "compact" in policies.get(topic, {"compact"}))
+    return _Answers(observe(live.settings, broker, live.head), first, whole)
+
+
+def _read(here: Sequence[Candidate], answers: _Answers) -> list[PlannedRange]:
     """What is read from Kafka. Of a range whose records' age is not known, what is surely too old is left out."""
-    undated = sorted({each.done.tp for each in here if not each.is_dated})
-    first = broker.offsets_for_time(undated, window.start_ms) if undated else {}
     ranges = []
     for each in here:
         done, start = each.done, each.done.start
-        if not each.is_dated:
-            timed = first[done.tp]
+        if not each.is_dated and done.topic not in answers.whole and done.tp in answers.first:
+            timed = answers.first[done.tp]
             start = done.next_offset if timed is None else max(start, timed.offset)
         if start < done.next_offset:
             ranges.append(
@@ -189,18 +198,25 @@ def _copied(there: Sequence[Candidate], store: ObjectStore, window: Interval) ->
     return ranges
 
 
-def _notes(live: Live, here: Sequence[Candidate], there: Sequence[Candidate]) -> tuple[str, ...]:
+def _notes(live: Live, answers: _Answers, here: Sequence[Candidate], there: Sequence[Candidate]) -> tuple[str, ...]:
     notes = [f"of the live log up to entry {live.head.entry.seq}"]
-    undated = sum(not each.is_dated for each in here)
-    if undated:
+    undated = [each for each in here if not each.is_dated]
+    whole = sum(each.done.topic in answers.whole for each in undated)
+    spared = "right, but slower; export.timestamps.enable=true spares it for what is exported from then on"
+    if len(undated) > whole:
         notes.append(
-            f"{undated} ranges have no timestamps in the log and are read from the window's first offset to their end:"
-            " right, but slower; export.timestamps.enable=true spares it for what is exported from then on"
+            f"{len(undated) - whole} ranges have no timestamps in the log and are read from the window's first offset"
+            f" to their end: {spared}"
+        )
+    if whole:
+        notes.append(
+            f"{whole} ranges have no timestamps in the log, and their topics may be compacted: they are read from their"
+            f" start, {spared}"
         )
     if there:
         notes.append(f"{len(there)} ranges are gone from Kafka: their objects are copied")
-    notes += [f"not exported, so not in the window: {left}" for left in live.world.left_out]
-    notes += [f"failed, so not in the window: {each.tp} [{each.start}, …)" for each in live.head.entry.failed]
+    notes += [f"not exported, and without records of the window: {left}" for left in live.world.left_out]
+    notes += [f"failed, and behind the window: {each.tp} [{each.start}, …)" for each in live.head.entry.failed]
     return tuple(notes)
 
 

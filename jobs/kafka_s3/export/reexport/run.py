@@ -24,7 +24,8 @@ from kafka_s3.export.log import Committed, Log, Lost, Planned
 from kafka_s3.export.planner import changed_while_read, observe
 from kafka_s3.export.reexport.copies import Copy, dated
 from kafka_s3.export.reexport.leftovers import sweep
-from kafka_s3.export.reexport.plan import Live, check_apart, check_reached, live_ranges, make_plan
+from kafka_s3.export.reexport.plan import check_apart, live_ranges, make_plan
+from kafka_s3.export.reexport.reached import Live, check_reached
 from kafka_s3.export.reexport.select import LiveRange
 from kafka_s3.export.reexport.window import check_window, claimed_layout, of_window
 from kafka_s3.export.run import Execute, Exporter, RunReport, Tell, executed, why_not_finished

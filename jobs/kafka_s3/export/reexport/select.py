@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from kafka_s3.commit_log import Interval, RangeEntry
+from kafka_s3.commit_log import Interval, Plan, RangeEntry
 from kafka_s3.coverage import Backwards
 from kafka_s3.export.ahead import AHEAD, PARALLEL, in_order, workers
 from kafka_s3.export.log import Committed, Log
@@ -40,47 +40,96 @@ class Candidate:
         return self.done.min_timestamp_ms is not None
 
 
-def candidates(log: Log, head: Committed, window: Interval) -> list[Candidate]:
-    """The ranges of the export up to `head` whose records may be in a window, oldest entry first; none withdrawn.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`candidates`, oldest entry first. `withdrawn`: up to which offset a rewind took ranges away that may have records
+    of the window, and that are not exported again yet."""
+
+    candidates: tuple[Candidate, ...]
+    withdrawn: Mapping[TopicPartition, int]
+
+
+def find(log: Log, head: Committed, window: Interval) -> Found:
+    """The ranges of the export up to `head` whose records may be in a window.
 
     Memory: what is found, and PARALLEL * AHEAD entries.
     """
     found: list[Candidate] = []
+    withdrawn: dict[TopicPartition, int] = {}
     seen = Backwards()
     with workers(PARALLEL) as pool:
         for committed in log.back_from(head, pool, PARALLEL * AHEAD):
             entry = committed.entry
             parted = {done.tp: seen.parted_at(done.tp) for done in entry.ranges}  # before its own restarts are taken
-            for done in reversed(seen.take(entry).ranges):
+            taken = seen.take(entry)
+            for done in taken.withdrawn:
+                cut = parted[done.tp]
+                is_cut = cut is not None and done.next_offset > cut  # of a log that Kafka no longer has
+                if may_hold(done, window) and not is_cut and done.next_offset > (head.entry.position(done.tp) or 0):
+                    withdrawn[done.tp] = max(done.next_offset, withdrawn.get(done.tp, 0))
+            for done in reversed(taken.ranges):
                 if may_hold(done, window):
                     state = entry.topics[done.topic]
                     planned_for = entry.interval if done.interval is None else None
                     found.append(
                         Candidate(entry.seq, state.generation, state.topic_id, done, parted[done.tp], planned_for)
                     )
-    return found[::-1]
+    return Found(tuple(found[::-1]), withdrawn)
 
 
 def surely_before(log: Log, found: Sequence[Candidate], window: Interval) -> frozenset[LiveRange]:
     """Those ranges without timestamps whose plans show that all their records are older than a window.
 
     A plan for an interval ends in front of the first record at or after the interval's end (DESIGN §4.2), so nothing
-    in it is as new as that; unless the rule was bent, which its notes say of the partition. One GET for each plan.
+    in it is as new as that; unless the rule was bent. One GET for each plan.
     """
-    asked = [
-        each
-        for each in found
-        if not each.is_dated and each.interval is not None and each.interval.end_ms <= window.start_ms
-    ]
-    seqs = sorted({each.seq for each in asked})
+    asked: dict[int, list[Candidate]] = {}
+    for each in found:
+        if not each.is_dated:
+            asked.setdefault(each.seq, []).append(each)
+    older, before = _OlderPlans(log), set()
     with workers(PARALLEL) as pool:
-        planned = dict(zip(seqs, in_order(pool, log.plan, seqs, PARALLEL * AHEAD), strict=True))
-    before = set()
-    for each in asked:
-        of = planned[each.seq]
-        if of is not None and not any(note.startswith(f"{each.done.tp}: ") for note in of.plan.notes):
-            before.add(each.key)
+        for planned in in_order(pool, log.plan, asked, PARALLEL * AHEAD):
+            if planned is not None:
+                plan = planned.plan
+                show = _shows if plan.run.bent is not None else older.show
+                before |= {each.key for each in asked[plan.seq] if show(plan, each, window)}
     return frozenset(before)
+
+
+def _shows(plan: Plan, each: Candidate, window: Interval) -> bool:
+    return any(
+        planned.before_ms is not None and planned.before_ms <= window.start_ms
+        for planned in plan.ranges
+        if (planned.tp, planned.start) == (each.done.tp, each.done.start)
+    )
+
+
+@dataclass(slots=True)
+class _OlderPlans:
+    """What plans of older versions show: where a rule was bent stands in their notes alone, and in those of the first
+    plan of a run alone; a later one goes by its ends."""
+
+    log: Log
+    _bent: dict[int, frozenset[str]] = field(default_factory=dict)  # by number: what their runs' notes begin with
+
+    def show(self, plan: Plan, each: Candidate, window: Interval) -> bool:
+        """Whether all records of a range are older than a window."""
+        interval = each.interval
+        if interval is None or interval.end_ms > window.start_ms:
+            return False
+        return str(each.done.tp) not in self._bent_in_run(plan)
+
+    def _bent_in_run(self, plan: Plan) -> frozenset[str]:
+        if plan.seq not in self._bent:
+            notes = list(plan.notes)
+            for seq in range(plan.seq - 1, -1, -1):
+                before = self.log.plan(seq)
+                if before is not None and before.plan.run.run_id != plan.run.run_id:
+                    break
+                notes += before.plan.notes if before is not None else ()
+            self._bent[plan.seq] = frozenset(note.partition(": ")[0] for note in notes)
+        return self._bent[plan.seq]
 
 
 def may_hold(done: RangeEntry, window: Interval) -> bool:
