@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -29,7 +30,7 @@ def until(is_so: Callable[[], bool]) -> None:
 def test_everybody_waits_for_one_question() -> None:
     """Whoever looks while a question is open gets what is known, and asks nothing more; fresh answers are not asked
     for again, old ones are, behind the back of whoever looks."""
-    from kafka_s3_airflow.page.asked import Asked
+    from kafka_s3_airflow.page.asked import Asked, Limits
 
     clock, asked, gate = [0], Counter[str](), threading.Event()
 
@@ -38,11 +39,11 @@ def test_everybody_waits_for_one_question() -> None:
         assert gate.wait(BOUND_S)
         return asked[about]
 
-    answers = Asked(question, fresh_ms=10, at_once=2, kept_max=10, now_ms=lambda: clock[0])
+    answers = Asked(question, fresh_ms=10, limits=Limits(2, 100, 10), now_ms=lambda: clock[0])
     first = [answers.look("a") for _ in range(5)]
     assert {(each.value, each.is_first, each.open_ms) for each in first} == {(None, True, 0)}
     gate.set()
-    answers.wait(["a"], BOUND_S)
+    asyncio.run(answers.wait(["a"], BOUND_S))
     assert (answers.look("a").value, asked) == (1, {"a": 1})
     clock[0] = 10
     gate.clear()
@@ -55,7 +56,7 @@ def test_everybody_waits_for_one_question() -> None:
 
 def test_a_question_that_waits_for_its_turn_is_not_asked_yet() -> None:
     """With one thread at a time the second question begins once the first is answered; its time counts from then."""
-    from kafka_s3_airflow.page.asked import Asked
+    from kafka_s3_airflow.page.asked import Asked, Limits
 
     clock, gates = [0], {"first": threading.Event(), "second": threading.Event()}
 
@@ -63,7 +64,7 @@ def test_a_question_that_waits_for_its_turn_is_not_asked_yet() -> None:
         assert gates[about].wait(BOUND_S)
         return about
 
-    answers = Asked(question, fresh_ms=10, at_once=1, kept_max=10, now_ms=lambda: clock[0])
+    answers = Asked(question, fresh_ms=10, limits=Limits(1, 100, 10), now_ms=lambda: clock[0])
     answers.look("first")
     until(lambda: answers.look("first").asked_ms == 0)
     answers.look("second")
@@ -72,13 +73,13 @@ def test_a_question_that_waits_for_its_turn_is_not_asked_yet() -> None:
     gates["first"].set()
     until(lambda: answers.look("second").asked_ms == 16)
     gates["second"].set()
-    answers.wait(["second"], BOUND_S)
+    asyncio.run(answers.wait(["second"], BOUND_S))
     assert answers.look("second").asked_ms is None
 
 
 def test_waiting_has_an_end() -> None:
     """Whoever waits for a first answer waits no longer than said; answers that are there already are not waited for."""
-    from kafka_s3_airflow.page.asked import Asked
+    from kafka_s3_airflow.page.asked import Asked, Limits
 
     gate = threading.Event()
 
@@ -86,19 +87,19 @@ def test_waiting_has_an_end() -> None:
         assert about == "quick" or gate.wait(BOUND_S)
         return about
 
-    answers = Asked(question, fresh_ms=10, at_once=2, kept_max=10, now_ms=lambda: 0)
-    answers.wait(["quick", "slow"], 0.05)
+    answers = Asked(question, fresh_ms=10, limits=Limits(2, 100, 10), now_ms=lambda: 0)
+    asyncio.run(answers.wait(["quick", "slow"], 0.05))
     until(lambda: answers.look("quick").value == "quick")
     assert answers.look("slow").is_first
     gate.set()
-    answers.wait(["slow"], BOUND_S)
+    asyncio.run(answers.wait(["slow"], BOUND_S))
     assert answers.look("slow").value == "slow"
 
 
 def test_an_error_keeps_what_was_known() -> None:
     """An error stands beside the last good answer; one of the configuration is final, one that nobody expected is
     said in words that show nothing of it."""
-    from kafka_s3_airflow.page.asked import UNEXPECTED, Answer, Asked
+    from kafka_s3_airflow.page.asked import UNEXPECTED, Answer, Asked, Limits
 
     raised: list[Exception] = []
 
@@ -108,7 +109,7 @@ def test_an_error_keeps_what_was_known() -> None:
         return about
 
     clock = [0]
-    answers = Asked(question, fresh_ms=1, at_once=1, kept_max=10, now_ms=lambda: clock[0])
+    answers = Asked(question, fresh_ms=1, limits=Limits(1, 100, 10), now_ms=lambda: clock[0])
 
     def next_answer() -> Answer[str]:
         clock[0] += 1
@@ -135,11 +136,11 @@ def test_an_error_keeps_what_was_known() -> None:
 
 def test_memory_has_a_limit() -> None:
     """No more answers are kept than said; those not looked at for longest go."""
-    from kafka_s3_airflow.page.asked import Asked
+    from kafka_s3_airflow.page.asked import Asked, Limits
 
-    answers = Asked(str, fresh_ms=10**9, at_once=4, kept_max=3, now_ms=lambda: 0)
+    answers = Asked(str, fresh_ms=10**9, limits=Limits(4, 100, 3), now_ms=lambda: 0)
     for number in range(10):
-        answers.wait([number], BOUND_S)
+        asyncio.run(answers.wait([number], BOUND_S))
     answers.look(9)
     assert len(answers._answers) <= 4
     assert answers.look(9).value == "9"

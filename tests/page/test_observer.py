@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -83,7 +84,7 @@ class Seen:
         assert shown is not None
         deadline = time.monotonic() + BOUND_S
         while True:
-            self.observer.await_first([shown], BOUND_S)
+            asyncio.run(self.observer.await_first([shown], BOUND_S))
             log, kafka = self.observer.log(shown), self.observer.kafka(shown)
             found = views.detail(shown, log, kafka, self.observer.facts(shown), self.now_ms)
             if log.open_ms is None and wanted(found):
@@ -102,7 +103,7 @@ class Seen:
         from kafka_s3_airflow.page.observer import CommitsWanted
 
         self.later()
-        answer = self.observer.commits(CommitsWanted("orders", **wanted), BOUND_S)
+        answer = asyncio.run(self.observer.commits(CommitsWanted("orders", **wanted), BOUND_S))
         assert answer.value is not None, answer.error
         return [dict(row) for row in answer.value.rows]
 
@@ -375,12 +376,12 @@ def test_objects_of_a_commit(seen: Seen) -> None:
 
     seen.world.produce(0, 4)
     seen.world.run()
-    found = seen.observer.entry(EntryWanted("orders", 1), BOUND_S).value
+    found = asyncio.run(seen.observer.entry(EntryWanted("orders", 1), BOUND_S)).value
     assert found is not None
     objects: Any = found["objects"]
     assert [(each["records"], each["first_offset"], each["last_offset"]) for each in objects] == [(3, 0, 2), (1, 3, 3)]
     assert all(each["key"] in seen.world.store.contents() for each in objects)
-    missing = seen.observer.entry(EntryWanted("orders", 7), BOUND_S)
+    missing = asyncio.run(seen.observer.entry(EntryWanted("orders", 7), BOUND_S))
     assert (missing.value, missing.error) == (None, "The log has no entry 7.")
 
 
@@ -393,7 +394,7 @@ def test_why_records_were_rejected(tmp_path: Path) -> None:
     seen.world.broker.append("orders", 0, Record(2, b"{secret"))
     seen.world.run()
     assert seen.commits()[0]["rejected"] == 1
-    found: Any = seen.observer.letters(EntryWanted("orders", 1), BOUND_S).value
+    found: Any = asyncio.run(seen.observer.letters(EntryWanted("orders", 1), BOUND_S)).value
     assert [(each["partition"], each["offset"], each["stage"]) for each in found["letters"]] == [
         (0, 2, "VALUE_CONVERTER")
     ]
@@ -419,13 +420,13 @@ def test_what_was_exported_again(tmp_path: Path) -> None:
     world: Any = Windows()
     world.export(120, 150, 250)
     seen = Seen(tmp_path, world)
-    assert seen.observer.windows("orders", BOUND_S).value == {"windows": [], "windows_max": 50}
+    assert asyncio.run(seen.observer.windows("orders", BOUND_S)).value == {"windows": [], "windows_max": 50}
     assert world.again("again").exit_status == 0
     seen.later()
-    seen.observer.windows("orders", BOUND_S)
+    asyncio.run(seen.observer.windows("orders", BOUND_S))
     deadline = time.monotonic() + BOUND_S
     while True:
-        found: Any = seen.observer.windows("orders", BOUND_S).value
+        found: Any = asyncio.run(seen.observer.windows("orders", BOUND_S)).value
         if found["windows"]:
             break
         assert time.monotonic() < deadline

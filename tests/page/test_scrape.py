@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from pathlib import Path
 
@@ -22,7 +23,9 @@ def seen(tmp_path: Path) -> Seen:
 def scraped(seen: Seen, wait_s: float = BOUND_S) -> Samples:
     from kafka_s3_airflow.page.scrape import scraped
 
-    return parsed_text(scraped(seen.observer.connectors(), seen.observer, wait_s=wait_s))
+    shown = seen.observer.connectors()
+    asyncio.run(seen.observer.await_news(shown, wait_s))
+    return parsed_text(scraped(shown, seen.observer))
 
 
 def test_a_scrape_waits_for_what_it_asks(seen: Seen) -> None:

@@ -252,6 +252,7 @@ class Settings:
     `notes_timestamps`: the log says how old the records of ranges and objects are (`export.timestamps.enable`, or
     because timestamps are looked at anyway). `reexport_dir`: where windows that are exported again lie. `log_key`: what
     signs the log (`export.log.key`); tasks have none.
+    `hidden`: what variables stood for, which nobody is shown.
     """
 
     name: str
@@ -275,6 +276,7 @@ class Settings:
     reexport_dir: str = "reexport"
     completeness: Completeness | None = None
     log_key: LogKey = field(default=NO_KEY, repr=False)
+    hidden: frozenset[str] = field(default=frozenset(), repr=False)
 
     def exports(self, topic: str) -> bool:
         """Whether the connector asks for a topic; one that it no longer asks for keeps its positions in the log."""

@@ -1,44 +1,56 @@
 """The web layer: routes, and who may see what. Made by the first request, in the api-server alone.
 
 Nothing is readable without a login, the script and the style sheet neither. A connector is shown to whoever may read
-its DAG: Airflow's auth manager says who that is.
+its DAG: Airflow's auth manager says who that is. Every route is a coroutine, and none of them takes one of Starlette's
+threads, which serve the rest of the api-server: what a bucket or a broker says is asked by the observer's threads, the
+rest is done by the desk's, and where too many wait already the answer is 503 at once.
 """
 
+import functools
 import os
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib.resources import files
 from typing import Annotated, Any, Final
 
-from airflow.api_fastapi.app import get_auth_manager
-from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag, requires_authenticated
+from airflow.api_fastapi.core_api.security import GetUserDep
 from airflow.configuration import conf
-from airflow.models.dag import DagModel
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 
 from kafka_s3.wiring import make_broker, make_store
 from kafka_s3_airflow.connections import load_connector
-from kafka_s3_airflow.page import runs, views
+from kafka_s3_airflow.page import access, runs, views
 from kafka_s3_airflow.page.asked import Answer
+from kafka_s3_airflow.page.desk import RETRY_AFTER_S, Busy, Desk
 from kafka_s3_airflow.page.folder import Folder, folder_of
 from kafka_s3_airflow.page.headers import Headers
 from kafka_s3_airflow.page.history import Page
-from kafka_s3_airflow.page.model import Connector
+from kafka_s3_airflow.page.model import AirflowFacts, Connector
 from kafka_s3_airflow.page.mount import Asgi
 from kafka_s3_airflow.page.observer import CommitsWanted, EntryWanted, Observer
+from kafka_s3_airflow.page.scrape import CONTENT_TYPE, scraped
+from kafka_s3_airflow.page.scrape import WAIT_S as SCRAPE_WAIT_S
 from kafka_s3_airflow.reexport import reexport_id
+from kafka_s3_airflow.verification import verify_id
 
 #: A log that answers slowly is asked for in the background; the browser comes back for the answer.
 WAIT_S: Final = 0.5
 PAGE_WAIT_S: Final = 2.0
+BUSY: Final = "The page is busy: its questions to buckets and brokers wait for answers. Try again in a moment."
 _STATIC: Final = {
     "": ("page.html", "text/html; charset=utf-8"),
     "page.css": ("page.css", "text/css; charset=utf-8"),
     "page.js": ("page.js", "text/javascript; charset=utf-8"),
 }
 
-pages = APIRouter(dependencies=[Depends(requires_authenticated())])
+
+async def authenticated(user: GetUserDep) -> None:
+    """Whoever asks is logged in: Airflow's own `requires_authenticated`, without a thread of Starlette's."""
+
+
+pages = APIRouter(dependencies=[Depends(authenticated)])
 
 
 def app() -> Asgi:
@@ -50,8 +62,14 @@ def make_app(observer: Observer) -> Asgi:
     """The app over what an observer knows."""
     made = FastAPI(title="Kafka to S3", docs_url=None, redoc_url=None, openapi_url=None)
     made.state.observer = observer
+    made.state.desk = Desk()
+    made.add_exception_handler(Busy, _busy)
     made.include_router(pages)
     return Headers(made)
+
+
+async def _busy(_: Request, __: Exception) -> Response:
+    return JSONResponse({"detail": BUSY}, 503, {"Retry-After": str(RETRY_AFTER_S)})
 
 
 def observer_of_airflow() -> Observer:
@@ -66,38 +84,31 @@ def observer_of_airflow() -> Observer:
     )
 
 
-# Who may see what.
+# What every route has at hand. Coroutines, or FastAPI would run them in Starlette's threads.
 
 
-def observer_of(request: Request) -> Observer:
+async def observer_of(request: Request) -> Observer:
     observer: Observer = request.app.state.observer
     return observer
 
 
+async def desk_of(request: Request) -> Desk:
+    desk: Desk = request.app.state.desk
+    return desk
+
+
 ObserverDep = Annotated[Observer, Depends(observer_of)]
+DeskDep = Annotated[Desk, Depends(desk_of)]
 
 
-def visible(user: GetUserDep, observer: ObserverDep) -> list[Connector]:
+async def visible(user: GetUserDep, observer: ObserverDep, desk: DeskDep) -> list[Connector]:
     """The connectors whose DAG the user may read."""
-    connectors = observer.connectors()
-    teams = DagModel.get_dag_id_to_team_name_mapping([each.dag_id for each in connectors])
-    by_team: dict[str | None, set[str]] = {}
-    for each in connectors:
-        by_team.setdefault(teams.get(each.dag_id), set()).add(each.dag_id)
-    readable: set[str] = set()
-    for team, names in by_team.items():
-        readable |= get_auth_manager().filter_authorized_dag_ids(dag_ids=names, user=user, team_name=team)
-    return [each for each in connectors if each.dag_id in readable]
+    return await desk.run(access.visible_to, user, observer)
 
 
-def one(dag_id: str, request: Request, user: GetUserDep, observer: ObserverDep) -> Connector:
-    """A connector whose DAG the user may read; 403 for any other DAG, known or not, that they may not."""
-    connector = observer.connector(dag_id)
-    requires_access_dag("GET", param_dag_id=dag_id)(request, user)
-    if connector is None:
-        raise HTTPException(404, f"The DAG {dag_id} is no connector of {observer.where}.")
-    requires_access_dag("GET", param_dag_id=connector.dag_id)(request, user)
-    return connector
+async def one(dag_id: str, request: Request, user: GetUserDep, observer: ObserverDep, desk: DeskDep) -> Connector:
+    """A connector whose DAG the user may read."""
+    return await desk.run(access.readable, dag_id, request, user, observer)
 
 
 VisibleDep = Annotated[list[Connector], Depends(visible)]
@@ -108,74 +119,121 @@ OneDep = Annotated[Connector, Depends(one)]
 
 
 @pages.get("/api/connectors")
-def connectors(shown: VisibleDep, observer: ObserverDep) -> JSONResponse:
+async def connectors(shown: VisibleDep, user: GetUserDep, observer: ObserverDep, desk: DeskDep) -> JSONResponse:
     """All connectors that the user may see."""
-    observer.await_first(shown, WAIT_S)
-    return _data({"connectors": list(_overviews(shown, observer)), "folder": observer.where}, observer)
+    await observer.await_first(shown, WAIT_S)
+
+    def show() -> JSONResponse:
+        with_runs = access.with_readable_runs([each.dag_id for each in shown], user)
+        return _data({"connectors": list(_overviews(shown, with_runs, observer))}, observer)
+
+    return await desk.run(show)
 
 
-def _overviews(shown: Iterable[Connector], observer: Observer) -> Iterable[dict[str, object]]:
+def _overviews(shown: Iterable[Connector], with_runs: set[str], observer: Observer) -> Iterable[dict[str, object]]:
     now_ms = observer.now_ms()
     for each in shown:
-        yield views.overview(each, observer.log(each), observer.kafka(each), observer.facts(each), now_ms)
+        facts = _facts(each, with_runs, observer)
+        found = views.overview(each, observer.log(each), observer.kafka(each), facts, now_ms)
+        yield observer.conceal(each, found)
 
 
 @pages.get("/api/connectors/{dag_id}")
-def connector(shown: OneDep, observer: ObserverDep) -> JSONResponse:
+async def connector(shown: OneDep, user: GetUserDep, observer: ObserverDep, desk: DeskDep) -> JSONResponse:
     """One connector, with its partitions."""
-    observer.await_first([shown], WAIT_S)
-    log, kafka, facts = observer.log(shown), observer.kafka(shown), observer.facts(shown)
-    return _data(views.detail(shown, log, kafka, facts, observer.now_ms()), observer)
+    await observer.await_first([shown], WAIT_S)
+
+    def show() -> JSONResponse:
+        with_runs = access.with_readable_runs([shown.dag_id, verify_id(shown.dag_id)], user)
+        log, kafka, facts = observer.log(shown), observer.kafka(shown), _facts(shown, with_runs, observer)
+        found = views.detail(shown, log, kafka, facts, observer.now_ms())
+        plan: Any = found["open_plan"]
+        if plan is not None and shown.dag_id not in with_runs:
+            found["open_plan"] = access.without_runs(plan)
+        return _data(observer.conceal(shown, found), observer)
+
+    return await desk.run(show)
+
+
+def _facts(connector: Connector, with_runs: set[str], observer: Observer) -> AirflowFacts:
+    """What Airflow says of a connector's DAGs, its runs where the user may read them."""
+    facts = observer.facts(connector)
+    return replace(
+        facts,
+        run=facts.run if connector.dag_id in with_runs else None,
+        verify=facts.verify if verify_id(connector.dag_id) in with_runs else None,
+    )
 
 
 @pages.get("/api/connectors/{dag_id}/commits")
-def commits(shown: OneDep, observer: ObserverDep, before: int | None = None, run_id: str | None = None) -> JSONResponse:
+async def commits(
+    shown: OneDep,
+    user: GetUserDep,
+    observer: ObserverDep,
+    desk: DeskDep,
+    before: int | None = None,
+    run_id: str | None = None,
+) -> JSONResponse:
     """A page of commits, newest first; with a run, those of that run."""
-    dag_id = shown.dag_id
     if before is not None and not 0 <= before < 10**18:
         raise HTTPException(422, f"before={before} is no number of a log entry.")
-    span_ms = runs.span_of(dag_id, run_id, observer.now_ms()) if run_id is not None else None
-    answer = observer.commits(CommitsWanted(dag_id, before, run_id, span_ms), PAGE_WAIT_S)
-    return _answered(answer, lambda page: _commits(dag_id, page), observer)
+    dag_id, span_ms = shown.dag_id, None
+    if run_id is not None:
+        span_ms = await desk.run(_span_of, dag_id, run_id, user, observer.now_ms())
+    answer = await observer.commits(CommitsWanted(dag_id, before, run_id, span_ms), PAGE_WAIT_S)
+    return await desk.run(_answered, answer, functools.partial(_commits, dag_id, user), shown, observer)
 
 
-def _commits(dag_id: str, page: Page) -> dict[str, object]:
-    known = runs.runs_known(dag_id, [row["run_id"] for row in page.rows])
-    rows = [{**row, "dag_id": dag_id if row["run_id"] in known else None} for row in page.rows]
-    return {"commits": rows, "is_last": page.is_last, "looked": page.looked}
+def _span_of(dag_id: str, run_id: str, user: Any, now_ms: int) -> tuple[int, int] | None:
+    if not access.with_readable_runs([dag_id], user):
+        raise HTTPException(403, "You may not read the runs of this DAG.")
+    return runs.span_of(dag_id, run_id, now_ms)
+
+
+def _commits(dag_id: str, user: Any, page: Page) -> dict[str, object]:
+    return {"commits": _with_runs(page.rows, dag_id, user), "is_last": page.is_last, "looked": page.looked}
+
+
+def _with_runs(rows: Iterable[Any], dag_id: str, user: Any) -> list[dict[str, Any]]:
+    """Rows that say which run they are of, if the user may know it, and its DAG, if Airflow has the run."""
+    found = [dict(row) for row in rows]
+    if not access.with_readable_runs([dag_id], user):
+        return [access.without_runs(row) for row in found]
+    known = runs.runs_known(dag_id, [row["run_id"] for row in found])
+    return [{**row, "dag_id": dag_id if row["run_id"] in known else None} for row in found]
 
 
 @pages.get("/api/connectors/{dag_id}/commits/{seq}")
-def commit(shown: OneDep, observer: ObserverDep, seq: int) -> JSONResponse:
+async def commit(shown: OneDep, observer: ObserverDep, desk: DeskDep, seq: int) -> JSONResponse:
     """The ranges and objects of one commit."""
-    return _answered(observer.entry(EntryWanted(shown.dag_id, _seq(seq)), PAGE_WAIT_S), dict, observer)
+    answer = await observer.entry(EntryWanted(shown.dag_id, _seq(seq)), PAGE_WAIT_S)
+    return await desk.run(_answered, answer, dict, shown, observer)
 
 
 @pages.get("/api/connectors/{dag_id}/commits/{seq}/rejected")
-def rejected(shown: OneDep, observer: ObserverDep, seq: int) -> JSONResponse:
+async def rejected(shown: OneDep, observer: ObserverDep, desk: DeskDep, seq: int) -> JSONResponse:
     """Why records of one commit were refused."""
-    return _answered(observer.letters(EntryWanted(shown.dag_id, _seq(seq)), PAGE_WAIT_S), dict, observer)
+    answer = await observer.letters(EntryWanted(shown.dag_id, _seq(seq)), PAGE_WAIT_S)
+    return await desk.run(_answered, answer, dict, shown, observer)
 
 
 @pages.get("/api/connectors/{dag_id}/windows")
-def windows(shown: OneDep, observer: ObserverDep) -> JSONResponse:
+async def windows(shown: OneDep, user: GetUserDep, observer: ObserverDep, desk: DeskDep) -> JSONResponse:
     """The intervals that were exported again; their runs are of a DAG of their own, if Airflow has it."""
-    own, dag_id = reexport_id(shown.dag_id), shown.dag_id
+    own = reexport_id(shown.dag_id)
 
     def show(found: dict[str, Any]) -> dict[str, object]:
-        known = runs.runs_known(own, [each["run_id"] for each in found["windows"]])
-        listed = [{**each, "dag_id": own if each["run_id"] in known else None} for each in found["windows"]]
-        return {**found, "windows": listed}
+        return {**found, "windows": _with_runs(found["windows"], own, user)}
 
-    return _answered(observer.windows(dag_id, PAGE_WAIT_S), show, observer)
+    answer = await observer.windows(shown.dag_id, PAGE_WAIT_S)
+    return await desk.run(_answered, answer, show, shown, observer)
 
 
 @pages.get("/metrics")
-def metrics(shown: VisibleDep, observer: ObserverDep) -> Response:
+async def metrics(shown: VisibleDep, observer: ObserverDep, desk: DeskDep) -> Response:
     """The connectors that the user may see, as Prometheus reads them."""
-    from kafka_s3_airflow.page.scrape import CONTENT_TYPE, scraped
-
-    return Response(scraped(shown, observer), media_type=CONTENT_TYPE)
+    await observer.await_news(shown, SCRAPE_WAIT_S)
+    return Response(await desk.run(scraped, shown, observer), media_type=CONTENT_TYPE)
 
 
 def _seq(seq: int) -> int:
@@ -188,20 +246,28 @@ def _data(content: dict[str, object], observer: Observer) -> JSONResponse:
     return JSONResponse({"now_ms": observer.now_ms(), **content})
 
 
-def _answered(answer: Answer[Any], show: Any, observer: Observer) -> JSONResponse:
-    """An answer, or that it is still awaited, or why there is none."""
-    if answer.value is None:
-        return _data({"pending": answer.error is None, "error": answer.error}, observer)
-    return _data({"pending": False, "error": answer.error, **show(answer.value)}, observer)
+def _answered(answer: Answer[Any], show: Any, connector: Connector, observer: Observer) -> JSONResponse:
+    """An answer, or that it is still awaited, or why there is none. Raises `Busy` for a question that was not taken."""
+    if answer.value is not None:
+        found = {"pending": False, "error": answer.error, **show(answer.value)}
+    elif answer.is_refused and answer.is_first:
+        raise Busy
+    else:
+        found = {"pending": answer.error is None, "error": answer.error}
+    return _data(observer.conceal(connector, found), observer)
 
 
 # Last: whatever has no route is as unreadable without a login as what has one.
 
 
 @pages.get("/{name:path}")
-def static(name: str) -> Response:
+async def static(name: str) -> Response:
     """The page, its style sheet and its script."""
     if name not in _STATIC:
         raise HTTPException(404, "There is no such page.")
-    file, media_type = _STATIC[name]
-    return Response(files("kafka_s3_airflow.page").joinpath("static", file).read_bytes(), media_type=media_type)
+    return Response(_file(name), media_type=_STATIC[name][1])
+
+
+@functools.cache
+def _file(name: str) -> bytes:
+    return files("kafka_s3_airflow.page").joinpath("static", _STATIC[name][0]).read_bytes()

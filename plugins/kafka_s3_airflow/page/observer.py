@@ -1,15 +1,17 @@
-"""What the page knows: asked in the background, by one thread for each question, and kept for a moment.
+"""What the page knows: asked in the background by a few threads, and kept for a moment.
 
 Nothing here waits for Kafka, and for a bucket only as long as the caller says. All of it is of this process alone.
+Threads: the sum of `at_once` below, 29, whatever is asked.
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from kafka_s3.errors import ConfigurationError, KafkaUnavailable
 from kafka_s3.export.health import Health, look
@@ -19,8 +21,9 @@ from kafka_s3.export.reexport import windows
 from kafka_s3.naming import LogLayout
 from kafka_s3.ports import Broker, ObjectStore
 from kafka_s3.settings.model import Settings
-from kafka_s3_airflow.page.asked import Answer, Asked
+from kafka_s3_airflow.page.asked import Answer, Asked, Limits
 from kafka_s3_airflow.page.folder import Folder
+from kafka_s3_airflow.page.hiding import concealed
 from kafka_s3_airflow.page.history import History, Page, Rows
 from kafka_s3_airflow.page.model import AirflowFacts, Connector, LogView
 from kafka_s3_airflow.page.views import commit_detail, letter_view, window_view
@@ -32,15 +35,19 @@ AIRFLOW_FRESH_MS: Final = 5_000
 SETTINGS_FRESH_MS: Final = 60_000
 WINDOWS_FRESH_MS: Final = 15_000  # it lists every key of theirs
 CONNECTORS_MAX: Final = 1_000
-PAGES_MAX: Final = 200
 LOG_ENTRIES: Final = 10  # of the newest, to find a commit among checkpoints and voids
 HEALTH_ENTRIES: Final = 20
 LETTERS_MAX: Final = 100
 WINDOWS_MAX: Final = 50
 LETTERS_BYTES_MAX: Final = 16 * 1024 * 1024  # of one object, compressed
-# Few: what they compute, the api-server's answers wait for.
-_LOGS_AT_ONCE: Final = 4
-_BROKERS_AT_ONCE: Final = 8  # one that hangs keeps a thread until its time is over
+# Few at once: what they compute, the api-server's answers wait for. Of these there are as many as connectors.
+_LOGS: Final = Limits(at_once=4, waiting=CONNECTORS_MAX, kept=CONNECTORS_MAX)
+_BROKERS: Final = Limits(at_once=8, waiting=CONNECTORS_MAX, kept=CONNECTORS_MAX)  # one that hangs keeps a thread
+_FACTS: Final = Limits(at_once=1, waiting=1, kept=1)
+# Of these a user may think up any number, for each connector that they may read.
+_READS: Final = Limits(at_once=6, waiting=48, kept=200, of_one_at_once=2, of_one_waiting=12)
+_LETTERS: Final = Limits(at_once=2, waiting=24, kept=200, of_one_at_once=1, of_one_waiting=6)
+_WINDOWS: Final = Limits(at_once=2, waiting=24, kept=200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,34 +98,27 @@ class Observer:
         self._lock = threading.Lock()
         self._loaded: dict[str, _Loaded] = {}
         self._rows = Rows()
-        self._logs: Asked[str, LogView] = Asked(
-            self._look_at_log, fresh_ms=LOG_FRESH_MS, at_once=_LOGS_AT_ONCE, kept_max=CONNECTORS_MAX, now_ms=now_ms
-        )
+        self._logs: Asked[str, LogView] = Asked(self._look_at_log, fresh_ms=LOG_FRESH_MS, limits=_LOGS, now_ms=now_ms)
         self._kafka: Asked[str, Health] = Asked(
-            self._ask_kafka, fresh_ms=KAFKA_FRESH_MS, at_once=_BROKERS_AT_ONCE, kept_max=CONNECTORS_MAX, now_ms=now_ms
+            self._ask_kafka, fresh_ms=KAFKA_FRESH_MS, limits=_BROKERS, now_ms=now_ms
         )
         self._facts: Asked[None, dict[str, AirflowFacts]] = Asked(
-            self._ask_airflow, fresh_ms=AIRFLOW_FRESH_MS, at_once=1, kept_max=1, now_ms=now_ms
+            self._ask_airflow, fresh_ms=AIRFLOW_FRESH_MS, limits=_FACTS, now_ms=now_ms
         )
         self._pages: Asked[CommitsWanted, Page] = Asked(
-            self._read_page, fresh_ms=LOG_FRESH_MS, at_once=_LOGS_AT_ONCE, kept_max=PAGES_MAX, now_ms=now_ms
+            self._read_page, fresh_ms=LOG_FRESH_MS, limits=_READS, now_ms=now_ms, owner_of=_dag_of
         )
         self._entries: Asked[EntryWanted, dict[str, object]] = Asked(
-            self._read_entry, fresh_ms=SETTINGS_FRESH_MS, at_once=_LOGS_AT_ONCE, kept_max=PAGES_MAX, now_ms=now_ms
+            self._read_entry, fresh_ms=SETTINGS_FRESH_MS, limits=_READS, now_ms=now_ms, owner_of=_dag_of
         )
         self._windows: Asked[str, dict[str, object]] = Asked(
-            self._list_windows, fresh_ms=WINDOWS_FRESH_MS, at_once=2, kept_max=PAGES_MAX, now_ms=now_ms
+            self._list_windows, fresh_ms=WINDOWS_FRESH_MS, limits=_WINDOWS, now_ms=now_ms
         )
         self._letters: Asked[EntryWanted, dict[str, object]] = Asked(
-            self._read_letters, fresh_ms=SETTINGS_FRESH_MS, at_once=2, kept_max=PAGES_MAX, now_ms=now_ms
+            self._read_letters, fresh_ms=SETTINGS_FRESH_MS, limits=_LETTERS, now_ms=now_ms, owner_of=_dag_of
         )
 
     # What is asked for.
-
-    @property
-    def where(self) -> str:
-        """The folder of connectors, for people."""
-        return str(self._folder.path)
 
     def connectors(self) -> list[Connector]:
         return self._folder.connectors()
@@ -137,31 +137,43 @@ class Observer:
     def facts(self, connector: Connector) -> AirflowFacts:
         return (self._facts.look(None).value or {}).get(connector.dag_id, AirflowFacts())
 
-    def await_first(self, connectors: Iterable[Connector], seconds: float) -> None:
+    async def await_first(self, connectors: Iterable[Connector], seconds: float) -> None:
         """Give logs that were never looked at a chance to answer; Kafka is asked, and not waited for."""
-        well = [each for each in connectors if not each.problems]
+        well = [each.dag_id for each in connectors if not each.problems]
         self._facts.look(None)
-        for each in well:
-            self._kafka.look(each.dag_id)
-        self._logs.wait([each.dag_id for each in well], seconds)
+        for dag_id in well:
+            self._kafka.look(dag_id)
+        await self._logs.wait(well, seconds)
 
-    def commits(self, wanted: CommitsWanted, seconds: float) -> Answer[Page]:
-        self._pages.wait([wanted], seconds)
+    async def await_news(self, connectors: Iterable[Connector], seconds: float) -> None:
+        """Wait for everything that is asked about some connectors now, their brokers included."""
+        well = [each.dag_id for each in connectors if not each.problems]
+        waits = (self._kafka.wait_for_news(well, seconds), self._logs.wait_for_news(well, seconds))
+        await asyncio.gather(*waits)
+
+    async def commits(self, wanted: CommitsWanted, seconds: float) -> Answer[Page]:
+        await self._pages.wait([wanted], seconds)
         return self._pages.look(wanted)
 
-    def entry(self, wanted: EntryWanted, seconds: float) -> Answer[dict[str, object]]:
-        self._entries.wait([wanted], seconds)
+    async def entry(self, wanted: EntryWanted, seconds: float) -> Answer[dict[str, object]]:
+        await self._entries.wait([wanted], seconds)
         return self._entries.look(wanted)
 
-    def letters(self, wanted: EntryWanted, seconds: float) -> Answer[dict[str, object]]:
-        self._letters.wait([wanted], seconds)
+    async def letters(self, wanted: EntryWanted, seconds: float) -> Answer[dict[str, object]]:
+        await self._letters.wait([wanted], seconds)
         return self._letters.look(wanted)
 
-    def windows(self, dag_id: str, seconds: float) -> Answer[dict[str, object]]:
-        self._windows.wait([dag_id], seconds)
+    async def windows(self, dag_id: str, seconds: float) -> Answer[dict[str, object]]:
+        await self._windows.wait([dag_id], seconds)
         return self._windows.look(dag_id)
 
-    # How it is found out, each in a thread of its own.
+    def conceal(self, connector: Connector, content: Any) -> Any:
+        """What is said about a connector without what nobody is shown."""
+        with self._lock:
+            loaded = self._loaded.get(connector.dag_id)
+        return concealed(content, self._folder.path.absolute(), loaded.settings.hidden if loaded is not None else ())
+
+    # How it is found out, in the threads.
 
     def _ask_airflow(self, _: None) -> dict[str, AirflowFacts]:
         return self._find_facts(self.connectors())
@@ -262,3 +274,7 @@ class Observer:
 def _log(loaded: _Loaded) -> Log:
     settings = loaded.settings
     return Log(loaded.store, LogLayout(settings.log_root, settings.name), settings.log_key)
+
+
+def _dag_of(wanted: CommitsWanted | EntryWanted) -> str:
+    return wanted.dag_id

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Final
 
@@ -12,20 +11,12 @@ from kafka_s3_airflow.page.model import Connector
 from kafka_s3_airflow.page.observer import Observer
 
 #: Prometheus gives up after ten seconds unless told otherwise: what has not answered by now is of the last time.
-WAIT_S: Final = 5.0
-_LOOK_AGAIN_S: Final = 0.05
+WAIT_S: Final = 5.0  # for what is asked about again, all connectors together
 
 
-def scraped(shown: Sequence[Connector], observer: Observer, *, wait_s: float = WAIT_S) -> bytes:
-    """The metrics of some connectors. Those that are asked about again are waited for, all together for so long."""
-    until = time.monotonic() + wait_s
-    while any(_is_asked(each, observer) for each in shown) and time.monotonic() < until:
-        time.sleep(_LOOK_AGAIN_S)
+def scraped(shown: Sequence[Connector], observer: Observer) -> bytes:
+    """The metrics of some connectors, as far as they are known now."""
     return text([_seen(each, observer) for each in shown])
-
-
-def _is_asked(connector: Connector, observer: Observer) -> bool:
-    return any(answer.open_ms is not None for answer in (observer.kafka(connector), observer.log(connector)))
 
 
 def _seen(connector: Connector, observer: Observer) -> Seen:

@@ -141,22 +141,53 @@ function leave(event) {
 
 class Refused extends Error {}
 
+// Too much is asked at once; the answer says when to come back.
+class Busy extends Error {
+  constructor(message, seconds) {
+    super(message);
+    this.seconds = seconds;
+  }
+}
+
 async function data(path) {
   const answer = await fetch(path, { credentials: "same-origin", headers: { Accept: "application/json" } });
   if (answer.ok) return answer.json();
   const said = await answer.json().then((body) => body.detail, () => null);
   if (answer.status === 401) throw new Refused("You are logged out. Log in to Airflow and come back.");
-  if (answer.status === 403) throw new Refused("You may not read this DAG. Whoever administers Airflow can let you.");
+  if (answer.status === 403) {
+    const what = typeof said === "string" && said.startsWith("You may") ? said : "You may not read this DAG.";
+    throw new Refused(`${what} Whoever administers Airflow can let you.`);
+  }
+  if (answer.status === 503) {
+    const seconds = Number(answer.headers.get("Retry-After")) || 2;
+    throw new Busy(typeof said === "string" ? said : "Airflow is busy.", seconds);
+  }
   if (answer.status === 404) throw new Refused(typeof said === "string" ? said : "There is nothing of this name.");
   throw new Error(`Airflow answered ${answer.status}.`);
+}
+
+function pause(ms) {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+// When many come back at once, not all of them do at the same moment.
+function pauseOf(busy) {
+  return busy.seconds * 1000 * (1 + Math.random());
 }
 
 // What is not known yet is asked for again.
 async function awaited(path) {
   for (;;) {
-    const found = await data(path);
-    if (!found.pending) return found;
-    await new Promise((resolve) => setTimeout(resolve, 1000));
+    try {
+      const found = await data(path);
+      if (!found.pending) return found;
+      await pause(1000);
+    } catch (error) {
+      if (!(error instanceof Busy)) throw error;
+      told(error.message);
+      await pause(pauseOf(error));
+      told(null);
+    }
   }
 }
 
@@ -167,22 +198,27 @@ function apiOf(id, ...more) {
 // Calls `show` with what the path answers, again and again, while somebody looks.
 async function watch(path, show) {
   for (;;) {
-    let pause = 10_000;
+    let ms = 10_000;
     if (!document.hidden) {
       try {
         const found = await data(path);
-        said(null);
-        if (show(found)) pause = 1000;
+        told(null);
+        if (show(found)) ms = 1000;
       } catch (error) {
         if (error instanceof Refused) { replaceAll(empty("Nothing to see", error.message)); return; }
-        said(`Airflow does not answer (${error.message}). What is shown is of earlier; trying again.`);
+        if (error instanceof Busy) {
+          ms = pauseOf(error);
+          told(error.message);
+        } else {
+          told(`Airflow does not answer (${error.message}). What is shown is of earlier; trying again.`);
+        }
       }
     }
-    await new Promise((resolve) => setTimeout(resolve, pause));
+    await pause(ms);
   }
 }
 
-function said(text) {
+function told(text) {
   let node = document.getElementById("said");
   if (node === null) { node = make("p", { id: "said", role: "status" }); main.prepend(node); }
   node.className = text === null ? "hidden" : "note";
@@ -245,7 +281,7 @@ function startList() {
     const all = found.connectors;
     if (all.length === 0) {
       isThere = false;
-      replaceAll(empty("No connectors yet", `${found.folder} holds no connector file whose DAG you may read.`,
+      replaceAll(empty("No connectors yet", "The folder of connectors holds no file whose DAG you may read.",
         "Put a configuration of the Confluent S3 sink there, or name another folder in KAFKA_S3_CONNECTORS, in the environment of the api-server too.",
         "kafka-s3 validate FILE says whether it is right."));
       return false;
@@ -303,8 +339,8 @@ function problems(each) {
   const plan = each.open_plan;
   if (plan) {
     notes.push(make("div", { class: "note" },
-      `Plan ${plan.seq} is open: ${number(plan.offsets)} offsets in ${number(plan.ranges)} ranges. A run is at work on it, or died; then the next run finishes it. Run: `,
-      airflowLink(["dags", each.dag_id, "runs", plan.run_id], plan.run_id), plan.notes.map((text) => make("div", { class: "small soft" }, text))));
+      `Plan ${plan.seq} is open: ${number(plan.offsets)} offsets in ${number(plan.ranges)} ranges. A run is at work on it, or died; then the next run finishes it.`,
+      plan.run_id !== null && [" Run: ", airflowLink(["dags", each.dag_id, "runs", plan.run_id], plan.run_id)], plan.notes.map((text) => make("div", { class: "small soft" }, text))));
   }
   return notes;
 }

@@ -1,0 +1,64 @@
+"""Who may see what: Airflow's auth manager says it. It may ask Airflow's database, so this is for the page's threads.
+
+A connector is shown to whoever may read its DAG; ids and states of runs to whoever may read that DAG's runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
+from airflow.api_fastapi.core_api.security import requires_access_dag
+from airflow.models.dag import DagModel
+from fastapi import HTTPException, Request
+
+from kafka_s3_airflow.page.model import Connector
+from kafka_s3_airflow.page.observer import Observer
+
+
+def visible_to(user: Any, observer: Observer) -> list[Connector]:
+    """The connectors whose DAG the user may read."""
+    connectors = observer.connectors()
+    readable: set[str] = set()
+    for team, names in _by_team(each.dag_id for each in connectors).items():
+        readable |= get_auth_manager().filter_authorized_dag_ids(dag_ids=names, user=user, team_name=team)
+    return [each for each in connectors if each.dag_id in readable]
+
+
+def readable(dag_id: str, request: Request, user: Any, observer: Observer) -> Connector:
+    """A connector whose DAG the user may read; 403 for any other DAG, known or not, that they may not."""
+    connector = observer.connector(dag_id)
+    requires_access_dag("GET", param_dag_id=dag_id)(request, user)
+    if connector is None:
+        raise HTTPException(404, f"The DAG {dag_id} is not made of a connector file.")
+    requires_access_dag("GET", param_dag_id=connector.dag_id)(request, user)
+    return connector
+
+
+def with_readable_runs(dag_ids: Iterable[str], user: Any) -> set[str]:
+    """Those of some DAGs whose runs the user may read."""
+    manager = get_auth_manager()
+    return {
+        dag_id
+        for team, names in _by_team(dag_ids).items()
+        for dag_id in names
+        if manager.is_authorized_dag(
+            method="GET", access_entity=DagAccessEntity.RUN, details=DagDetails(id=dag_id, team_name=team), user=user
+        )
+    }
+
+
+def without_runs(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What is shown of a commit, a plan or a window to somebody who may not read runs."""
+    return {**row, "run_id": None, "dag_id": None}
+
+
+def _by_team(dag_ids: Iterable[str]) -> dict[str | None, set[str]]:
+    names = list(dag_ids)
+    teams = DagModel.get_dag_id_to_team_name_mapping(names)
+    found: dict[str | None, set[str]] = {}
+    for each in names:
+        found.setdefault(teams.get(each), set()).add(each)
+    return found

@@ -1,0 +1,144 @@
+"""A read-only user asks a thousand things while the store hangs: the page's own app, served by uvicorn over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_s3.errors import ConfigurationError
+from tests.page.serving import BOUND_S, Served, served
+from tests.page.test_observer import CONNECTOR, Seen
+from tests.support import make_settings, request
+from tools.crowd import Crowd, everything
+from tools.parts.hanging import HangingServer
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+REQUESTS = 1_000
+RUN = "run-1"
+#: What the observer may have at once (29), the desk's threads, and some of the test's own. One a request were 1,000.
+THREADS_MAX = 29 + 4 + 8
+
+
+def observer_over(store: HangingServer, folder: Path) -> Any:
+    """An observer of one connector whose bucket is real code over a store that hangs; Kafka is of no matter here."""
+    from dataclasses import replace
+
+    from kafka_s3.memory import MemoryBroker
+    from kafka_s3.wiring import make_store
+    from kafka_s3_airflow.page.folder import Folder
+    from kafka_s3_airflow.page.observer import Observer
+
+    (folder / "orders.properties").write_text(CONNECTOR)
+    plain = make_settings()
+    s3 = replace(plain.s3, endpoint_url=store.url, access_key_id="a", secret_access_key="b")
+    return Observer(
+        Folder(folder),
+        load=lambda _: replace(plain, s3=s3),
+        make_store=make_store,
+        make_broker=lambda _: MemoryBroker(),
+        find_facts=lambda _: {},
+        now_ms=lambda: int(time.time() * 1000),
+    )
+
+
+def test_a_crowd_holds_up_no_other_route(airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1,000 requests of a viewer are all answered while the store still hangs, with what is known or 503 and when to
+    come back; the threads stay a few, none of Starlette's is held, and what many ask for is asked of the store once."""
+    with HangingServer() as store, served(observer_over(store, tmp_path), monkeypatch) as page:
+        crowd, other = Crowd(page.url, page.token), Crowd(page.url, page.token)
+        threads: list[int] = []
+        before = threading.active_count()
+
+        async def watched() -> list[float]:
+            asked = asyncio.create_task(crowd.while_all(everything("orders", REQUESTS), "/other"))
+            while not asked.done():
+                await other.ask("/tokens")
+                threads.append(threading.active_count() - len(store.requests))  # the store's side has one each
+            return await asked
+
+        assert asyncio.run(watched())  # the other route answered, and the store has not said a word yet
+        seen = list(store.requests)
+    assert crowd.statuses[200] + crowd.statuses[503] == crowd.statuses.total() == REQUESTS
+    assert crowd.statuses[200] > 0
+    assert crowd.statuses[503] > 0
+    assert crowd.retry_after == {"2"}
+    assert max(threads) - before <= THREADS_MAX
+    assert max(page.thread_tokens) <= 1  # the other route's own
+    assert sum(f"{10**19 - 1 - 7}.json" in each for each in seen) <= 1
+
+
+def test_ids_of_runs_take_the_permission_to_read_runs(
+    airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may read a DAG but not its runs sees its commits and plans without ids of runs, nothing of its newest run,
+    and no commits of one run; who may read runs sees them."""
+    from kafka_s3.export.run import prepare
+    from kafka_s3_airflow.page.model import AirflowFacts, RunFacts
+
+    seen = Seen(tmp_path, facts={"orders": AirflowFacts(False, RunFacts(RUN, "failed"))})
+    seen.world.produce(0, 4)
+    seen.world.run()
+    seen.world.produce(0, 4)
+    prepare(seen.world.exporter, request(RUN))
+    with served(seen.observer, monkeypatch) as page:
+        allowed = answers(page)
+        whole = page.manager.is_authorized_dag
+
+        def without_runs(**asked: Any) -> bool:
+            return asked.get("access_entity") is not DagAccessEntity.RUN and bool(whole(**asked))
+
+        from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+
+        monkeypatch.setattr(page.manager, "is_authorized_dag", without_runs)
+        refused = answers(page)
+    assert [status for status, _ in allowed] == [200] * 4
+    assert all(RUN in text for _, text in allowed)
+    assert [status for status, _ in refused] == [200, 200, 200, 403]
+    assert not any(RUN in text for _, text in refused)
+    assert json.loads(refused[2][1])["commits"][0]["records"] == 4
+
+
+def test_the_folder_is_nobodys_business(airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the connectors' files lie is in no answer: not in the list, not for a DAG of somebody else's, not in what
+    is wrong with a file."""
+    seen = Seen(tmp_path)
+    (tmp_path / "empty.properties").write_text("")
+    seen.problem = ConfigurationError(f"{tmp_path}/orders.properties has 1 problem:")
+    with served(seen.observer, monkeypatch) as page:
+        one = f"{page.url}/kafka-s3/api/connectors"
+        found = [answer(page, f"{one}{path}") for path in ("", "/orders", "/empty", "/other", "/orders/commits/1")]
+    assert [status for status, _ in found] == [200, 200, 200, 404, 200]
+    assert not any(str(tmp_path) in text for _, text in found)
+    assert "empty.properties holds no property" in found[2][1]
+
+
+def answers(page: Served) -> list[tuple[int, str]]:
+    one = f"{page.url}/kafka-s3/api/connectors"
+    paths = ("", "/orders", "/orders/commits", "/orders/commits?run_id=run-1")
+    return [answer(page, f"{one}{path}") for path in paths]
+
+
+def answer(page: Served, url: str) -> tuple[int, str]:
+    """The answer, once nothing in it is awaited any more."""
+    asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {page.token}"})
+    deadline = time.monotonic() + BOUND_S
+    while True:
+        try:
+            with urllib.request.urlopen(asked, timeout=BOUND_S) as said:
+                status, text = said.status, said.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+        if '"pending":true' not in text and '"state":"asking"' not in text:
+            return status, text
+        assert time.monotonic() < deadline, text
+        time.sleep(0.05)
