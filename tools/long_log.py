@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from kafka_s3.commit_log import Entry, Interval, Kind, ObjectEntry, RangeEntry, TopicState, encode, sha256_of
+from kafka_s3.commit_log import Entry, Interval, Kind, ObjectEntry, RangeEntry, TopicState, sha256_of
+from kafka_s3.documents import encode
 from kafka_s3.export.log import Log
 
 HOUR_MS = 3_600_000

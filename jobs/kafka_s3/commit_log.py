@@ -1,7 +1,5 @@
-"""Plans and log entries: what they say, how they are written, and when one is not to be believed.
+"""Plans and log entries: what they say. `documents` says how they are written.
 
-Both are JSON in an envelope `{"sha256": <of the bytes of the body>, "body": {...}}`, so a truncated or edited file
-shows. Nothing from the bucket is trusted: types, format version and checksum are checked before anything is used.
 Entries form a chain: each names the sha256 of the file before it.
 """
 
@@ -9,10 +7,11 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
+from kafka_s3.bounds import Count, Key, Ms, Number, Offset, Seen, Seq, Sha256, TopicName
 from kafka_s3.errors import LogDamaged
 from kafka_s3.ranges import OffsetRange, TopicPartition
 
@@ -41,18 +40,18 @@ class TopicState(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     topic_id: str
-    generation: int = 0
+    generation: Number = 0
     owned: bool = False  # the owner object names this connector
-    positions: dict[int, int] = {}
-    epochs: dict[int, int] = {}
-    reached: dict[int, int] | None = None
+    positions: dict[Number, Offset] = {}
+    epochs: dict[Number, Seen] = {}
+    reached: dict[Number, Ms] | None = None
 
 
 class Interval(msgspec.Struct, frozen=True):
     """The logical time of a batch, `[start_ms, end_ms)`, milliseconds since the epoch."""
 
-    start_ms: int
-    end_ms: int
+    start_ms: Ms
+    end_ms: Ms
 
 
 class PlannedRange(msgspec.Struct, frozen=True):
@@ -65,15 +64,15 @@ class PlannedRange(msgspec.Struct, frozen=True):
     the records.
     """
 
-    topic: str
-    partition: int
-    start: int
-    end: int
+    topic: TopicName
+    partition: Number
+    start: Offset
+    end: Offset
     interval: Interval | None = None
-    generation: int | None = None
-    live: int | None = None
+    generation: Number | None = None
+    live: Seq | None = None
     is_copied: bool = False
-    before_ms: int | None = None
+    before_ms: Ms | None = None
 
     @property
     def tp(self) -> TopicPartition:
@@ -92,8 +91,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     run_id: str
     interval: Interval | None
-    ends: dict[str, dict[int, int]]
-    bent: dict[str, tuple[int, ...]] | None = None
+    ends: dict[TopicName, dict[Number, Seen]]
+    bent: dict[TopicName, tuple[Number, ...]] | None = None
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +104,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     format_version: int = FORMAT_VERSION
-    seq: int
+    seq: Seq
     connector: str
     previous_sha256: str
     engine: str
@@ -116,12 +115,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     configuration: dict[str, str]
     run: RunPlan
     interval: Interval | None
-    topics: dict[str, TopicState]
+    topics: dict[TopicName, TopicState]
     ranges: tuple[PlannedRange, ...]
     more: bool = False  # a limit left offsets of the same interval to the next plan
     notes: tuple[str, ...] = ()
-    ends: dict[str, dict[int, int]] = {}
-    bent: dict[str, tuple[int, ...]] | None = None
+    ends: dict[TopicName, dict[Number, Seen]] = {}
+    bent: dict[TopicName, tuple[Number, ...]] | None = None
 
     def may_pass_its_end(self, tp: TopicPartition) -> bool:
         """Whether its ranges of a partition may hold records that are not older than the end of its interval."""
@@ -151,22 +150,22 @@ class Companion(msgspec.Struct, frozen=True, kw_only=True):
     """An object beside another, with the same records: `what` is keys, headers or index."""
 
     what: str
-    key: str
-    size: int
-    sha256: str
+    key: Key
+    size: Count
+    sha256: Sha256
 
 
 class ObjectEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One object of a commit."""
 
-    key: str
-    size: int
-    sha256: str
-    records: int
-    first_offset: int
-    last_offset: int
-    min_timestamp_ms: int | None = None  # of its records, where the configuration looks at timestamps
-    max_timestamp_ms: int | None = None
+    key: Key
+    size: Count
+    sha256: Sha256
+    records: Count
+    first_offset: Offset
+    last_offset: Offset
+    min_timestamp_ms: Ms | None = None  # of its records, where the configuration looks at timestamps
+    max_timestamp_ms: Ms | None = None
     closed_by: str
     schema_id: int | None = None  # the registry's, of what its values are written under
     companions: tuple[Companion, ...] = ()
@@ -177,7 +176,7 @@ class Refusal(msgspec.Struct, frozen=True):
 
     stage: str
     reason: str
-    records: int
+    records: Count
 
 
 class RangeEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,23 +188,23 @@ class RangeEntry(msgspec.Struct, frozen=True, kw_only=True):
     looks at timestamps; `None` too where no record has one.
     """
 
-    topic: str
-    partition: int
-    start: int
-    next_offset: int
-    records: int
-    bytes: int
-    rejected: int
-    tombstones: int
-    skipped_offsets: int
-    tombstones_written: int = 0  # among the records: their keys are in objects (behavior.on.null.values=write)
-    outside: int = 0  # records that are not in the window, where a window is exported again
-    min_timestamp_ms: int | None = None
-    max_timestamp_ms: int | None = None
-    leader_epoch: int | None
-    log_start: int
-    high_watermark: int
-    last_stable: int
+    topic: TopicName
+    partition: Number
+    start: Offset
+    next_offset: Offset
+    records: Count
+    bytes: Count
+    rejected: Count
+    tombstones: Count
+    skipped_offsets: Count
+    tombstones_written: Count = 0  # among the records: their keys are in objects (behavior.on.null.values=write)
+    outside: Count = 0  # records that are not in the window, where a window is exported again
+    min_timestamp_ms: Ms | None = None
+    max_timestamp_ms: Ms | None = None
+    leader_epoch: Seen | None
+    log_start: Seen
+    high_watermark: Seen
+    last_stable: Seen
     interval: Interval | None = None
     objects: tuple[ObjectEntry, ...] = ()
     dead_letters: ObjectEntry | None = None  # the rejected ones in full, where bad records are tolerated
@@ -248,10 +247,10 @@ class Stop(enum.StrEnum):
 class FailedRange(msgspec.Struct, frozen=True, kw_only=True):
     """A planned range, or the rest of one, that this commit does not hold, and why."""
 
-    topic: str
-    partition: int
-    start: int
-    end: int
+    topic: TopicName
+    partition: Number
+    start: Offset
+    end: Offset
     reason: str
     interval: Interval | None = None
     stop: Stop = Stop.OTHER
@@ -264,10 +263,10 @@ class FailedRange(msgspec.Struct, frozen=True, kw_only=True):
 class RangeGap(msgspec.Struct, frozen=True, kw_only=True):
     """Offsets `[start, end)` that were lost before they were exported, where the user allows that."""
 
-    topic: str
-    partition: int
-    start: int
-    end: int
+    topic: TopicName
+    partition: Number
+    start: Offset
+    end: Offset
     reason: str
 
     @property
@@ -282,10 +281,10 @@ class Restart(msgspec.Struct, frozen=True, kw_only=True):
     the restart before that was none of this kind. Otherwise all of it stays: it is of a log that Kafka no longer has.
     """
 
-    topic: str
-    partition: int
-    generation: int
-    position: int
+    topic: TopicName
+    partition: Number
+    generation: Number
+    position: Offset
     withdrawn: bool
     reason: str
 
@@ -299,7 +298,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     format_version: int = FORMAT_VERSION
     kind: Kind
-    seq: int
+    seq: Seq
     connector: str
     previous_sha256: str | None
     cluster_id: str
@@ -307,13 +306,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     configuration_sha256: str
     isolation_level: str
     run_id: str
-    try_number: int
+    try_number: Number
     spark_application: str | None = None
     plan_sha256: str | None = None
     interval: Interval | None = None  # the logical time of what this entry itself commits
-    boundary_ms: int | None = None  # carried: up to here, schedule boundaries need no batch of their own any more
+    boundary_ms: Ms | None = None  # carried: up to here, schedule boundaries need no batch of their own any more
     unfinished: Interval | None = None  # carried: limits left offsets of this interval to the next batch
-    topics: dict[str, TopicState]
+    topics: dict[TopicName, TopicState]
     ranges: tuple[RangeEntry, ...] = ()
     failed: tuple[FailedRange, ...] = ()
     gaps: tuple[RangeGap, ...] = ()
@@ -337,59 +336,6 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     format_version: int = FORMAT_VERSION
     connector: str
     log: str
-
-
-Document = TypeVar("Document", Plan, Entry, Owner)
-
-
-class _Envelope(msgspec.Struct, frozen=True):
-    sha256: str
-    body: msgspec.Raw
-
-
-class _Version(msgspec.Struct, frozen=True):
-    format_version: int
-
-
-# Made here, while one thread alone imports this: msgspec makes the tables of a type when it first decodes one, and
-# two threads that do so at the same time end the process (SIGSEGV).
-_ENVELOPES: Final = msgspec.json.Decoder(_Envelope)
-_VERSIONS: Final = msgspec.json.Decoder(_Version)
-_DOCUMENTS: Final[dict[type, msgspec.json.Decoder[Any]]] = {
-    kind: msgspec.json.Decoder(kind) for kind in (Plan, Entry, Owner)
-}
-
-
-def encode(document: Plan | Entry | Owner) -> bytes:
-    """The bytes of a plan, an entry or an owner; the same document always makes the same bytes."""
-    body = msgspec.json.encode(msgspec.to_builtins(document, str_keys=True), order="deterministic")
-    return msgspec.json.encode(_Envelope(sha256_of(body), msgspec.Raw(body)))
-
-
-def decode(kind: type[Document], key: str, data: bytes) -> Document:
-    """The document in `data`; `LogDamaged` names the key if it is not what it should be."""
-    what = {Plan: "plan", Entry: "log entry", Owner: "owner"}[kind]
-    way_out = "Nothing was written. Restore it from the bucket's versions or a backup; it is never edited by hand."
-    try:
-        envelope = _ENVELOPES.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise LogDamaged(
-            f"The {what} {key} is truncated or no JSON ({len(data)} bytes): {error}.", next=way_out
-        ) from None
-    body = bytes(envelope.body)
-    if sha256_of(body) != envelope.sha256:
-        raise LogDamaged(f"The {what} {key} was edited: its checksum does not match its content.", next=way_out)
-    try:
-        version = _VERSIONS.decode(body).format_version
-        if version > FORMAT_VERSION:
-            raise LogDamaged(
-                f"The {what} {key} has format version {version}, this exporter knows up to {FORMAT_VERSION}.",
-                next="A newer exporter wrote it: upgrade this one.",
-            )
-        document: Document = _DOCUMENTS[kind].decode(body)
-        return document
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise LogDamaged(f"The {what} {key} is not a {what}: {error}.", next=way_out) from None
 
 
 def sha256_of(data: bytes) -> str:

@@ -24,6 +24,8 @@ SEQ_DIGITS = 19
 #: The last part of the key of a marker, which is no data object.
 MARKER_NAME = "_COMPLETE.json"
 _SEQ_TOP = 10**SEQ_DIGITS - 1
+#: More entries than a log can come to have; a key beyond it is nobody's. So the next number can always be written.
+SEQ_MAX = 10**18
 # Keys of Block-GZIP of all topics lie together: no end of a key of the topic "a-00000-000000000000.b" may be one.
 _BLOCK_EXTENSION = r"(?:\.[a-z]+)*"
 
@@ -234,4 +236,5 @@ def invert_seq(seq: int) -> str:
 def parse_seq(key: str) -> int | None:
     """The sequence number of a plan, log, announcement or completeness key, or `None` if it is none."""
     match = re.search(rf"/(\d{{{SEQ_DIGITS}}})(?:\.json)?\Z", key, re.ASCII)
-    return _SEQ_TOP - int(match.group(1)) if match else None
+    seq = _SEQ_TOP - int(match.group(1)) if match else None
+    return seq if seq is not None and seq <= SEQ_MAX else None

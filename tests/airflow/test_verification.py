@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kafka_s3.commit_log import Entry, decode, encode
+from kafka_s3.commit_log import Entry
+from kafka_s3.documents import decode, encode
 from kafka_s3.export.run import Exporter, run
 from kafka_s3.memory import MemoryBroker
 from kafka_s3.records import Record

@@ -27,10 +27,9 @@ from kafka_s3.commit_log import (
     RangeGap,
     RunPlan,
     TopicState,
-    decode,
-    encode,
     sha256_of,
 )
+from kafka_s3.documents import decode, encode
 from kafka_s3.errors import EXIT_DATA, LogDamaged
 from kafka_s3.planning import moved
 from kafka_s3.ranges import TopicPartition
@@ -133,14 +132,24 @@ states = st.builds(
     owned=st.booleans(),
     positions=st.dictionaries(st.integers(0, 500), offsets, max_size=4),
 )
-topics = st.dictionaries(texts, states, max_size=3)
-planned = st.builds(PlannedRange, texts, st.integers(0, 500), offsets, offsets, intervals)
+names = st.from_regex(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,12}", fullmatch=True)
+topics = st.dictionaries(names, states, max_size=3)
+spans = st.tuples(offsets, offsets).map(sorted)
+planned = st.builds(
+    lambda span, *more: PlannedRange("orders", *more[:1], *span, *more[1:]), spans, st.integers(0, 500), intervals
+)
 failed = st.builds(
-    FailedRange, topic=texts, partition=st.integers(0, 9), start=offsets, end=offsets, reason=texts, interval=intervals
+    lambda span, p, reason, interval: FailedRange(
+        topic="orders", partition=p, start=span[0], end=span[1], reason=reason, interval=interval
+    ),
+    spans,
+    st.integers(0, 9),
+    texts,
+    intervals,
 )
 entries = st.builds(
     lambda topics, failed, interval, kind, reason, run_id, unfinished: entry_of(
-        topics=topics,
+        topics={"orders": TopicState(topic_id="id-1"), **topics},
         failed=tuple(failed),
         interval=interval,
         kind=kind,
@@ -156,7 +165,11 @@ entries = st.builds(
     texts,
     intervals,
 )
-plans = st.builds(lambda ranges, topics: plan_of(*ranges, topics=topics), st.lists(planned, max_size=3), topics)
+plans = st.builds(
+    lambda ranges, topics: plan_of(*ranges, topics={"orders": TopicState(topic_id="id-1"), **topics}),
+    st.lists(planned, max_size=3),
+    topics,
+)
 
 
 @given(entries | plans)
@@ -354,16 +367,18 @@ def test_a_plan_may_know_more_partitions_than_its_entry() -> None:
 _IN_THREADS = """
 import importlib, sys, threading
 import kafka_s3.commit_log as commit_log
+import kafka_s3.documents as documents
 
 sys.setswitchinterval(1e-6)
 data = sys.stdin.buffer.read()
 for _ in range(60):
     importlib.reload(commit_log)  # types that were never decoded
+    importlib.reload(documents)
     ready, read = threading.Barrier(8), []
 
     def look():
         ready.wait()
-        read.append(commit_log.decode(commit_log.Entry, "key", data).seq)
+        read.append(documents.decode(commit_log.Entry, "key", data).seq)
 
     threads = [threading.Thread(target=look) for _ in range(8)]
     for thread in threads: thread.start()

@@ -7,6 +7,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from kafka_s3.naming import (
+    SEQ_MAX,
     DataName,
     KeyLayout,
     LogLayout,
@@ -19,7 +20,6 @@ from kafka_s3.settings.checks import extension as extension_problem
 from kafka_s3.settings.checks import file_delim as file_delim_problem
 
 LOG = LogLayout("_kafka_s3", "orders")
-SEQ_MAX = 10**19 - 1
 
 topics = st.from_regex(r"[a-zA-Z0-9._-]{1,20}", fullmatch=True).filter(lambda name: name not in (".", ".."))
 file_delims = st.text("+-_.=~g ab", min_size=1, max_size=3).filter(lambda text: file_delim_problem(text) is None)

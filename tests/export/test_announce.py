@@ -249,7 +249,7 @@ def done(partition: int, start: int, keys: int) -> RangeEntry:
         ObjectEntry(
             key=f"topics/t/{partition}/{start + n}",
             size=7,
-            sha256="",
+            sha256="00" * 32,
             records=1,
             first_offset=start + n,
             last_offset=start + n,

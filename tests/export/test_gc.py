@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.commit_log import Entry, Kind, Owner, Plan, decode, encode
+from kafka_s3.commit_log import Entry, Kind, Owner, Plan
+from kafka_s3.documents import decode, encode
 from kafka_s3.errors import LogDamaged, StoreRefused, StoreUnavailable
 from kafka_s3.export.garbage.gc import FAILURES_MAX, Garbage, collect, delete, sweep
 from kafka_s3.export.garbage.orphans import keys_of

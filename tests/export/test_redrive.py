@@ -222,7 +222,7 @@ def test_a_key_of_something_else(world: World) -> None:
     made: ObjectEntry = ObjectEntry(
         key="topics/orders/partition=0/orders+0+0000000030.json",
         size=1,
-        sha256="",
+        sha256="00" * 32,
         records=1,
         first_offset=30,
         last_offset=30,

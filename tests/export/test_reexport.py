@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_s3 import crash_points
-from kafka_s3.commit_log import Entry, Interval, Kind, Plan, decode, encode, sha256_of
+from kafka_s3.commit_log import Entry, Interval, Kind, Plan, sha256_of
 from kafka_s3.crash_points import CrashPoint
+from kafka_s3.documents import decode, encode
 from kafka_s3.errors import (
     EXIT_DATA,
     EXIT_DONE,

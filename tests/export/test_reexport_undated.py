@@ -7,7 +7,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from kafka_s3.commit_log import Interval, Plan, decode, encode
+from kafka_s3.commit_log import Interval, Plan
+from kafka_s3.documents import decode, encode
 from kafka_s3.errors import EXIT_DONE, DataError
 from kafka_s3.export.run import prepare
 from kafka_s3.ranges import TopicPartition

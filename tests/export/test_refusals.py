@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from kafka_s3.commit_log import Entry as LogEntry
-from kafka_s3.commit_log import Refusal, Stop, decode, encode, to_builtins
+from kafka_s3.commit_log import Refusal, Stop, to_builtins
+from kafka_s3.documents import decode, encode
 from kafka_s3.errors import LogDamaged
 from kafka_s3.records import Record
 from kafka_s3.settings.model import DeadLetters

@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from kafka_s3.commit_log import Entry, Interval, Kind, Owner, Plan, decode, encode
+from kafka_s3.commit_log import Entry, Interval, Kind, Owner, Plan
+from kafka_s3.documents import decode, encode
 from kafka_s3.errors import (
     EXIT_CONFIGURATION,
     EXIT_DATA,

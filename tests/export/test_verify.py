@@ -9,7 +9,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from kafka_s3.commit_log import Entry, Plan, decode, encode
+from kafka_s3.commit_log import Entry, Plan
+from kafka_s3.documents import decode, encode
 from kafka_s3.errors import KafkaUnavailable, StoreUnavailable
 from kafka_s3.export.verify.verify import Kafka, Verified, verify
 from kafka_s3.records import Record

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.commit_log import Entry, Kind, Owner, Restart, decode, encode, sha256_of
+from kafka_s3.commit_log import Entry, Kind, Owner, Restart, sha256_of
+from kafka_s3.documents import decode, encode
 from kafka_s3.errors import StoreUnavailable
 from kafka_s3.export.rewind import look, rewind
 from kafka_s3.export.verify.verify import Kafka, Progress, Verified, verify

@@ -11,7 +11,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from kafka_s3.commit_log import Entry, Kind, ObjectEntry, Plan, RangeEntry, decode, sha256_of
+from kafka_s3.commit_log import Entry, Kind, ObjectEntry, Plan, RangeEntry, sha256_of
+from kafka_s3.documents import decode
 from kafka_s3.letters import decode as decode_letter
 from kafka_s3.letters import letters_layout
 from kafka_s3.naming import DataName, KeyLayout, LogLayout, parse_data_key, parse_seq

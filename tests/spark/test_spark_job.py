@@ -25,7 +25,8 @@ import pyspark
 import pytest
 from confluent_kafka import Producer
 
-from kafka_s3.commit_log import Entry, PlannedRange, decode
+from kafka_s3.commit_log import Entry, PlannedRange
+from kafka_s3.documents import decode
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.export.task import RangeTask
 from kafka_s3.job import LOCAL_CONF, application_path

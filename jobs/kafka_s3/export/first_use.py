@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 
-from kafka_s3.commit_log import Owner, TopicState, decode, encode
+from kafka_s3.commit_log import Owner, TopicState
 from kafka_s3.crash_points import CrashPoint, passing
+from kafka_s3.documents import decode, encode
 from kafka_s3.errors import ConfigurationError, Fenced, LogMissing, StoreRefused, StoreUnavailable
 from kafka_s3.export.log import Log
 from kafka_s3.ports import Put

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kafka_s3.commit_log import Kind, Plan, encode, sha256_of
+from kafka_s3.commit_log import Kind, Plan, sha256_of
+from kafka_s3.documents import encode
 from kafka_s3.export import first_use
 from kafka_s3.export.entries import new_entry
 from kafka_s3.export.log import Committed

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from kafka_s3.commit_log import Entry, Plan, decode, encode, sha256_of
+from kafka_s3.commit_log import Entry, Plan, sha256_of
+from kafka_s3.documents import decode, encode
 from kafka_s3.errors import ConfigurationError, Fenced, LogDamaged, NotSigned, StoreUnavailable
 from kafka_s3.export.ahead import in_order
 from kafka_s3.naming import LogLayout, parse_seq

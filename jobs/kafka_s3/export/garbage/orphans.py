@@ -30,7 +30,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kafka_s3.commit_log import Entry, Owner, decode
+from kafka_s3.commit_log import Entry, Owner
+from kafka_s3.documents import decode
 from kafka_s3.errors import LogDamaged, StoreRefused
 from kafka_s3.export.garbage.places import Place, letters_place, prefixes
 from kafka_s3.export.log import Log

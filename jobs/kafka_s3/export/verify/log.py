@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from kafka_s3.commit_log import Entry, Kind, Plan, PlannedRange, RangeEntry, decode, sha256_of
+from kafka_s3.commit_log import Entry, Kind, Plan, PlannedRange, RangeEntry, sha256_of
+from kafka_s3.documents import decode
 from kafka_s3.errors import LogDamaged
 from kafka_s3.export.ahead import in_order
 from kafka_s3.export.log import Log, Planned

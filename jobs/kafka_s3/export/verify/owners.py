@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafka_s3.commit_log import Owner, decode
+from kafka_s3.commit_log import Owner
+from kafka_s3.documents import decode
 from kafka_s3.errors import LogDamaged
 from kafka_s3.export.log import Log
 from kafka_s3.export.verify.findings import RESTORE, Findings
