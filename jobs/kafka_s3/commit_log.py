@@ -58,7 +58,6 @@ class PlannedRange(msgspec.Struct, frozen=True):
     """One Spark task's work. `interval`, its logical time, is set where it is not the plan's: in a range planned again,
     and under a plan without one, where it begins and ends when the plan was made.
 
-    `before_ms`: Kafka's answers show that no record of it is as new as that; `None` where they do not.
     In the plan of a window that is exported again ranges of several generations may stand side by side: `live` is the
     number of the live log's entry that has the range; `is_copied`: its objects are copied, since Kafka no longer has
     the records.
@@ -72,7 +71,6 @@ class PlannedRange(msgspec.Struct, frozen=True):
     generation: Number | None = None
     live: Seq | None = None
     is_copied: bool = False
-    before_ms: Ms | None = None
 
     @property
     def tp(self) -> TopicPartition:
@@ -84,15 +82,11 @@ class PlannedRange(msgspec.Struct, frozen=True):
 
 
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The run that a plan belongs to, with the end offsets that the whole run goes up to.
-
-    `bent`: the partitions whose end says nothing of how old the records in front of it are; `None` in older versions.
-    """
+    """The run that a plan belongs to, with the end offsets that the whole run goes up to."""
 
     run_id: str
     interval: Interval | None
     ends: dict[TopicName, dict[Number, Seen]]
-    bent: dict[TopicName, tuple[Number, ...]] | None = None
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -96,12 +96,10 @@ def make_batch(
     limits: Limits,
     bytes_per_record: float | None,
     own_time: Interval | None = None,
-    before_ms: Mapping[TopicPartition, int] | None = None,
 ) -> Batch:
     """The ranges of the next plan: what failed before once more as it was, and the rest within the limits.
 
-    `own_time` is the logical time of the new ranges where their plan has no interval. `before_ms`: what their records
-    are known to be older than.
+    `own_time` is the logical time of the new ranges where their plan has no interval.
     """
     repeated = tuple(PlannedRange(f.topic, f.partition, f.start, f.end, f.interval) for f in again)
     held = {failed.tp for failed in again}
@@ -111,10 +109,7 @@ def make_batch(
         budget = min(budget, max(1, int(limits.batch_bytes_max / bytes_per_record)))
     shares = share({tp: offsets.size for tp, offsets in fresh.items()}, budget)
     ranges = [part for tp, offsets in fresh.items() for part in cut(offsets, shares[tp], limits)]
-    older = before_ms or {}
-    planned = tuple(
-        PlannedRange(*part.tp, part.start, part.end, own_time, before_ms=older.get(part.tp)) for part in ranges
-    )
+    planned = tuple(PlannedRange(part.tp.topic, part.tp.partition, part.start, part.end, own_time) for part in ranges)
     more = sum(part.size for part in ranges) < sum(offsets.size for offsets in fresh.values())
     return Batch((*repeated, *planned), more)
 
@@ -147,32 +142,16 @@ def interval_of(own: Interval | None, plan_interval: Interval | None) -> Interva
 
 @dataclass(frozen=True, slots=True)
 class PinnedEnds:
-    """The end offsets that an earlier plan of the same run wrote down, and the generations that they are of.
-
-    `bent`: those that say nothing of how old the records in front of them are; `epochs`: the leader epochs then.
-    """
+    """The end offsets that an earlier plan of the same run wrote down, and the generations that they are of."""
 
     ends: Mapping[TopicPartition, int]
     generations: Mapping[str, int]
-    interval: Interval | None = None
-    bent: frozenset[TopicPartition] = frozenset()
-    epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, plan: Plan) -> PinnedEnds:
         ends = {TopicPartition(topic, p): end for topic, parts in plan.run.ends.items() for p, end in parts.items()}
-        bent = frozenset(ends)
-        if plan.run.bent is not None:
-            bent = frozenset(TopicPartition(topic, p) for topic, parts in plan.run.bent.items() for p in parts)
-        epochs = {TopicPartition(name, p): at for name, state in plan.topics.items() for p, at in state.epochs.items()}
-        generations = {topic: state.generation for topic, state in plan.topics.items()}
-        return cls(ends, generations, plan.run.interval, bent, epochs)
+        return cls(ends, {topic: state.generation for topic, state in plan.topics.items()})
 
     def holds(self, tp: TopicPartition, state: TopicState) -> bool:
         """Whether it says how far to read `tp`; one that was restarted since has other offsets."""
         return self.generations.get(tp.topic, state.generation) == state.generation
-
-    def is_bent(self, tp: TopicPartition, interval: Interval | None, state: TopicState) -> bool:
-        """Whether its end says nothing any more of how old records are. Under another leader there may be others: an
-        unclean election above the position restarts nothing."""
-        return tp in self.bent or interval != self.interval or self.epochs.get(tp) != state.epochs.get(tp.partition)

@@ -185,51 +185,40 @@ def test_plans_of_older_versions_are_read_by_their_notes(die_first: bool) -> Non
 
 
 def make_older(place: Windows, seq: int) -> None:
-    """A plan as versions wrote it that did not say what is known of its records' age."""
+    """A plan as versions wrote it that said by notes alone where a rule was bent, and that once in a run."""
     key = place.log.layout.plan_key(seq)
     body = place.store.contents().get(key)
-    if body is None:
-        return
-    plan = decode(Plan, key, body)
-    older = msgspec.structs.replace(
-        plan,
-        run=msgspec.structs.replace(plan.run, bent=None),
-        ranges=tuple(msgspec.structs.replace(each, before_ms=None) for each in plan.ranges),
-        notes=plan.notes if seq == 1 else (),
-    )
-    place.store.overwrite(key, encode(older))
+    if body is not None:
+        plan = decode(Plan, key, body)
+        older = msgspec.structs.replace(plan, bent=None, ends={}, notes=plan.notes if seq == 1 else ())
+        place.store.overwrite(key, encode(older))
 
 
-def test_every_batch_of_a_run_knows_how_old_its_records_are() -> None:
-    """A plan says of each range what it is older than: the run's end, or a missed boundary's; nothing where that is not
-    known."""
-    place = scheduled(0, flush_size=1, batch_records_max=1)
-    assert [(each.before_ms, place.plan(seq).run.bent) for seq in (1, 2) for each in place.plan(seq).ranges] == [
-        (100, {}),
-        (100, {}),
-    ]
-    place.export(150)
-    assert [each.before_ms for each in place.plan(3).ranges] == [None]
-    assert place.plan(3).run.bent == {TOPIC: (0,)}
+def test_the_hours_of_a_run_in_batches_are_known_to_be_old() -> None:
+    """Every batch of a run ends where its first plan said, and in front of the hour's end."""
+    place = scheduled(0, 1, 2, flush_size=1, batch_records_max=1)
+    place.retain(0, 2)
+    assert place.again().exit_status == EXIT_DONE
+    assert place.rows() == place.expected() != []
 
 
 def test_an_end_below_another_leader_s_records_says_nothing() -> None:
-    """A retry goes up to the end that its first try wrote down. An unclean election above the position changed what
+    """A later batch goes by the end that the first one wrote down. An unclean election above the position changed what
     lies in front of it: newer records, which are not taken for old."""
     place = Windows(dated=False, flush_size=1, batch_records_max=1)
+    place.run("first sight", interval=(-100, 0), now_ms=150)
     place.add(10, 20, 30)
-    place.run("first sight", interval=(-100, 0), now_ms=5)
-    calls = []
 
-    def stop() -> None:
-        calls.append(1)
-        if len(calls) == 1:
-            place.broker.truncate(TOPIC, 0, 2)
-            place.add(150)
+    def cut_off() -> None:
+        place.while_reading = lambda: None
+        place.broker.truncate(TOPIC, 0, 2)
+        place.add(150, 210)
 
-    place.while_reading = stop
+    place.while_reading = cut_off
     place.run("hour 0", interval=(0, 100), now_ms=150)
-    place.while_reading = lambda: None
-    place.run("hour 0", interval=(0, 100), now_ms=150, try_number=2)
-    last = next(plan for plan in (place.plan(seq) for seq in range(place.newest.seq, 0, -1)) if plan.ranges)
-    assert (last.ranges[-1].end, last.ranges[-1].before_ms) == (3, None)
+    place.run("hour 1", interval=(100, 200), now_ms=250)
+    place.export(310)
+    assert place.expected() != []
+    place.retain(0, 5)
+    with pytest.raises(DataError, match=COPIES):
+        place.again()

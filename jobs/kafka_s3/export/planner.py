@@ -173,19 +173,10 @@ def _state(
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """End offsets for one point in time, and where a rule was bent to find them.
-
-    `bent`: the partitions for which that is so, or without a point in time all: what lies in front of the other ends
-    is older than it.
-    """
+    """End offsets for one point in time, and where a rule was bent to find them."""
 
     offsets: Mapping[TopicPartition, int]
     notes: tuple[str, ...] = ()
-    bent: frozenset[TopicPartition] = frozenset()
-
-    def older_than(self, interval: Interval | None, tp: TopicPartition) -> list[int]:
-        """What all records in front of the end of `tp` are known to be older than, if anything is known."""
-        return [] if interval is None or tp in self.bent or tp not in self.offsets else [interval.end_ms]
 
 
 FirstTimestamp = Callable[[TopicPartition], int | None]
@@ -201,17 +192,17 @@ def ends_for(
 ) -> Ends:
     """Where to read up to for the records before the interval's end; without one, up to the LSO."""
     if interval is None:
-        return Ends({tp: max(world.position(tp), world.offsets[tp].last_stable) for tp in tps}, bent=frozenset(tps))
+        return Ends({tp: max(world.position(tp), world.offsets[tp].last_stable) for tp in tps})
     timed = broker.offsets_for_time(tps, interval.end_ms)
     ends: dict[TopicPartition, int] = {}
-    notes: dict[TopicPartition, str] = {}
+    notes: list[str] = []
     for tp in tps:
         start, bounds = world.position(tp), world.offsets[tp]
         first = functools.partial(first_timestamp, tp)
         ends[tp], note = end_offset(start, bounds, timed[tp], interval.end_ms, now_ms, first)
         if note:
-            notes[tp] = f"{tp}: {note}"
-    return Ends(ends, tuple(notes.values()), frozenset(notes))
+            notes.append(f"{tp}: {note}")
+    return Ends(ends, tuple(notes))
 
 
 def next_plan(
@@ -244,12 +235,7 @@ def next_plan(
     else:
         again_from_start = [tp for tp in tps if not pinned.holds(tp, world.topics[tp.topic])]
         fresh = ends_of(again_from_start, request.interval)
-        bent = {
-            tp
-            for tp in set(pinned.ends).difference(fresh.offsets)
-            if tp.topic in world.topics and pinned.is_bent(tp, request.interval, world.topics[tp.topic])
-        }
-        run_ends = Ends({**pinned.ends, **fresh.offsets}, fresh.notes, fresh.bent.union(bent))
+        run_ends = Ends({**pinned.ends, **fresh.offsets}, fresh.notes)
     tps = [tp for tp in tps if run_ends.offsets.get(tp, 0) > world.position(tp)]
     again = [failed for failed in to_repeat(settings, world, head) if failed.tp in set(tps)]
     if not tps:
@@ -262,11 +248,9 @@ def next_plan(
             OffsetRange(tp, world.position(tp), max(world.position(tp), _end(world, tp, ends, run_ends))) for tp in tps
         ]
         own_time = Interval(request.now_ms, request.now_ms) if slot is None else None
-        known = {tp: (*ends.older_than(slot, tp), *run_ends.older_than(request.interval, tp)) for tp in tps}
-        older = {tp: min(times) for tp, times in known.items() if times}
-        batch = make_batch(wanted, again, settings.limits, bytes_per_record(head.entry), own_time, older)
+        batch = make_batch(wanted, again, settings.limits, bytes_per_record(head.entry), own_time)
         if batch.ranges:
-            run = _run_plan(request, run_ends)
+            run = RunPlan(run_id=request.run_id, interval=request.interval, ends=_nested(run_ends.offsets))
             notes = tuple(dict.fromkeys((*ends.notes, *run_ends.notes)))
             return _plan(settings, world, head, run, slot, notes, batch)
     return None
@@ -297,15 +281,8 @@ def _once_more(
     if not again:
         return None
     ends = {each.tp: max(other.end for other in again if other.tp == each.tp) for each in again}
-    run = _run_plan(request, Ends(ends, bent=frozenset(ends)))
+    run = RunPlan(run_id=request.run_id, interval=interval, ends=_nested(ends))
     return _plan(settings, world, head, run, interval, (), make_batch([], again, settings.limits, None))
-
-
-def _run_plan(request: RunRequest, ends: Ends) -> RunPlan:
-    bent: dict[str, tuple[int, ...]] = {}
-    for tp in sorted(ends.bent.intersection(ends.offsets)):
-        bent[tp.topic] = (*bent.get(tp.topic, ()), tp.partition)
-    return RunPlan(run_id=request.run_id, interval=request.interval, ends=_nested(ends.offsets), bent=bent)
 
 
 def _lies_in(inner: Interval, outer: Interval) -> bool:

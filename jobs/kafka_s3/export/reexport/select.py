@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kafka_s3.commit_log import Interval, Plan, RangeEntry
 from kafka_s3.coverage import Backwards
@@ -81,55 +81,57 @@ def surely_before(log: Log, found: Sequence[Candidate], window: Interval) -> fro
     """Those ranges without timestamps whose plans show that all their records are older than a window.
 
     A plan for an interval ends in front of the first record at or after the interval's end (DESIGN §4.2), so nothing
-    in it is as new as that; unless the rule was bent. One GET for each plan.
+    in it is as new as that; unless the rule was bent. One GET for each plan, and for those of its run before it.
     """
     asked: dict[int, list[Candidate]] = {}
     for each in found:
-        if not each.is_dated:
+        if not each.is_dated and each.interval is not None and each.interval.end_ms <= window.start_ms:
             asked.setdefault(each.seq, []).append(each)
-    older, before = _OlderPlans(log), set()
+    ends, before = _EndsOfRuns(log), set()
     with workers(PARALLEL) as pool:
         for planned in in_order(pool, log.plan, asked, PARALLEL * AHEAD):
             if planned is not None:
                 plan = planned.plan
-                show = _shows if plan.run.bent is not None else older.show
-                before |= {each.key for each in asked[plan.seq] if show(plan, each, window)}
+                before |= {each.key for each in asked[plan.seq] if ends.hold(plan, each.done.tp)}
     return frozenset(before)
 
 
-def _shows(plan: Plan, each: Candidate, window: Interval) -> bool:
-    return any(
-        planned.before_ms is not None and planned.before_ms <= window.start_ms
-        for planned in plan.ranges
-        if (planned.tp, planned.start) == (each.done.tp, each.done.start)
-    )
-
-
 @dataclass(slots=True)
-class _OlderPlans:
-    """What plans of older versions show: where a rule was bent stands in their notes alone, and in those of the first
-    plan of a run alone; a later one goes by its ends."""
+class _EndsOfRuns:
+    """Whether plans end where their intervals do. A run looks for its ends once, and each of its later plans goes by
+    what the first one wrote down: so a rule that was bent then (which older versions noted there alone) is bent for all
+    of them; and under another leader, what lies in front of an old end may be other records, an unclean election above
+    the position restarts nothing."""
 
     log: Log
-    _bent: dict[int, frozenset[str]] = field(default_factory=dict)  # by number: what their runs' notes begin with
+    _last: tuple[int, tuple[Plan, ...]] = (-1, ())  # the plan asked about last, and those of its run up to it
 
-    def show(self, plan: Plan, each: Candidate, window: Interval) -> bool:
-        """Whether all records of a range are older than a window."""
-        interval = each.interval
-        if interval is None or interval.end_ms > window.start_ms:
-            return False
-        return str(each.done.tp) not in self._bent_in_run(plan)
+    def hold(self, plan: Plan, tp: TopicPartition) -> bool:
+        """Whether no record of `tp` in a plan is as new as the end of its interval."""
+        epochs = set()
+        for each in self._plans_of_run(plan):
+            if each.may_pass_its_end(tp) or each.run.interval != plan.run.interval:
+                return False
+            state = each.topics.get(tp.topic)
+            epochs.add(None if state is None else state.epochs.get(tp.partition))
+        return len(epochs) == 1
 
-    def _bent_in_run(self, plan: Plan) -> frozenset[str]:
-        if plan.seq not in self._bent:
-            notes = list(plan.notes)
-            for seq in range(plan.seq - 1, -1, -1):
-                before = self.log.plan(seq)
-                if before is not None and before.plan.run.run_id != plan.run.run_id:
-                    break
-                notes += before.plan.notes if before is not None else ()
-            self._bent[plan.seq] = frozenset(note.partition(": ")[0] for note in notes)
-        return self._bent[plan.seq]
+    def _plans_of_run(self, plan: Plan) -> tuple[Plan, ...]:
+        """A plan and those of its run before it. Voids leave their plans, and entries without one take a number."""
+        seq, plans = self._last
+        if seq == plan.seq:
+            return plans
+        found = [plan]
+        for earlier in range(plan.seq - 1, -1, -1):
+            if earlier == seq and plans and plans[-1].run.run_id == plan.run.run_id:
+                found += reversed(plans)
+                break
+            before = self.log.plan(earlier)
+            if before is not None and before.plan.run.run_id != plan.run.run_id:
+                break
+            found += [before.plan] if before is not None else []
+        self._last = (plan.seq, tuple(reversed(found)))
+        return self._last[1]
 
 
 def may_hold(done: RangeEntry, window: Interval) -> bool:
