@@ -5,6 +5,9 @@ SHELL := /bin/bash
 
 CLEAN_ENV := tools/clean_env.sh
 PYTHON := $(CLEAN_ENV) .venv/bin/python
+# Processes that share the tests; WORKERS=0 runs them one after the other, in this one.
+WORKERS ?= auto
+PYTEST := -m pytest -n $(WORKERS) --maxprocesses 4
 MORE := scheduler or cluster or faults or browser or heavy
 
 .PHONY: help setup demo ui test test-all torture mutations bench screenshots lint constraints clean
@@ -22,10 +25,10 @@ ui: setup ## The same under Airflow, with its web page
 	@$(PYTHON) -m tools.ui $(ARGS)
 
 test: setup ## The tests that take minutes at most; ARGS="-k word" narrows them
-	@$(PYTHON) -m pytest -m "not ($(MORE) or trial)" $(ARGS)
+	@$(PYTHON) $(PYTEST) -m "not ($(MORE) or trial)" $(ARGS)
 
 test-all: test ## Those and the ones with a scheduler, a Spark cluster, killed runs, a browser or much memory
-	@$(PYTHON) -m pytest -m "($(MORE)) and not trial" $(ARGS)
+	@$(PYTHON) $(PYTEST) -m "($(MORE)) and not trial" $(ARGS)
 
 torture: setup ## Long trials: generated histories, killed runs; ARGS="-k seeds" narrows them
 	@$(PYTHON) -m pytest -m trial -s $(ARGS)

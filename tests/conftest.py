@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
+from xdist.remote import Producer
 
 # How long an example takes is the machine's business. In CI Hypothesis has a profile of its own that says so too, and
 # that draws the same examples every time.
@@ -29,10 +30,20 @@ os.environ |= {
     "no_proxy": "127.0.0.1,localhost",
 }
 
+from tests.side_by_side import Groups, rank  # noqa: E402
 from tools.parts.java import find_java  # noqa: E402  # the environment comes first
 from tools.parts.kafka import KafkaBroker  # noqa: E402
 from tools.parts.registry import SchemaRegistry  # noqa: E402
 from tools.parts.s3 import MotoServer, VersityGateway  # noqa: E402
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Groups:
+    return Groups(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: rank(item.nodeid))
 
 
 @pytest.fixture(scope="session")

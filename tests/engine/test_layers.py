@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import shutil
 import subprocess
 import sys
@@ -164,15 +165,22 @@ HOMES = {
 HEAVY = {*HOMES, "airflow", "pyarrow", "fastavro", "pandas", "numpy"}
 
 
+@functools.cache
+def nodes(text: str) -> tuple[ast.AST, ...]:
+    """What the checks look at in a file. A copy of it is not parsed again: each planted violation changes one file."""
+    kept = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ExceptHandler)
+    return tuple(node for node in ast.walk(ast.parse(text)) if isinstance(node, kept))
+
+
 class Source:
-    """One file of the project: its dotted module name, its text, its tree."""
+    """One file of the project: its dotted module name, its text, what the checks look at in it."""
 
     def __init__(self, path: Path, folder: Path) -> None:
         self.path = path
         parts = path.relative_to(folder).with_suffix("").parts
         self.module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         self.text = path.read_text()
-        self.tree = ast.parse(self.text)
+        self.nodes = nodes(self.text)
 
     @property
     def part(self) -> str:
@@ -181,7 +189,7 @@ class Source:
 
     def imports(self) -> Iterator[str]:
         """Every module named by an import statement, wherever it stands; from-imports with the name imported."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
@@ -260,7 +268,7 @@ def too_long(root: Path) -> list[str]:
         lines = source.text.count("\n")
         if lines > LINES_MAX:
             found.append(f"{source.module}: {lines} lines")
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 length = (node.end_lineno or node.lineno) - node.lineno + 1
                 if length > FUNCTION_LINES_MAX:
@@ -284,7 +292,7 @@ def swallowed(root: Path) -> list[str]:
     for source in engine(root):
         if "Ignoring" in source.text:
             found.append(f"{source.module} says Ignoring")
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             # What runs the user's own code has to expect anything of it.
             if isinstance(node, ast.ExceptHandler) and _catches_all(node) and source.part != "custom":
                 found.append(f"{source.module}:{node.lineno} catches everything")
