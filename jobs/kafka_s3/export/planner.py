@@ -78,7 +78,7 @@ def _observe(settings: Settings, broker: Broker, head: Committed | None) -> Worl
     readable = {name: view for name, view in readable.items() if name in known or not view.leaderless}
     offsets = broker.offsets(TopicPartition(name, p) for name, view in readable.items() for p in view.led)
     topics = {name: _state(settings, view, known.get(name), offsets) for name, view in readable.items()}
-    parted = _parted(broker, topics, offsets)
+    parted = parted_logs(broker, topics, offsets)
     for tp, seen in sorted(offsets.items()):
         trouble = trouble_with(tp, topics[tp.topic].positions[tp.partition], seen, parted.get(tp))
         if trouble is not None:
@@ -88,7 +88,7 @@ def _observe(settings: Settings, broker: Broker, head: Committed | None) -> Worl
     return World(broker.cluster_id(), {**known, **topics}, new, offsets, tuple(left_out), views)
 
 
-def _parted(
+def parted_logs(
     broker: Broker, topics: Mapping[str, TopicState], offsets: Mapping[TopicPartition, PartitionOffsets]
 ) -> Mapping[TopicPartition, int]:
     """Where logs are no longer what they were below our positions; asked only where the leader changed."""

@@ -22,6 +22,7 @@ from kafka_s3.export.garbage import orphans
 from kafka_s3.export.garbage.orphans import Orphan
 from kafka_s3.export.garbage.places import Configurations
 from kafka_s3.export.log import Log
+from kafka_s3.export.planner import parted_logs
 from kafka_s3.export.verify.findings import STRANGE, Finding, Findings
 from kafka_s3.export.verify.log import CheckedEntry, walk
 from kafka_s3.export.verify.objects import Comparison, NotCheckable, ReadObject, read_object
@@ -149,6 +150,7 @@ class _Check:
     gaps: int = 0
     ranges_compared: int = 0
     views: Mapping[str, TopicView] | None = None
+    parted_at: Mapping[TopicPartition, int] = field(default_factory=dict)  # restarts that no entry says yet
 
     def __post_init__(self) -> None:
         self.configurations = Configurations(self.settings)
@@ -317,21 +319,30 @@ class _Check:
         """Whether Kafka still holds the offsets of a range, of the same topic and of the same log."""
         entry = reading.taken.entry
         if self.views is None:
-            self.views = broker.topics()
+            self.views = self._look_at_kafka(broker)
         view, offsets = self.views.get(done.topic), f"{done.tp} [{done.start}, {done.next_offset})"
         if view is None or view.topic_id != entry.topics[done.topic].topic_id or done.partition not in view.partitions:
             self._note(f"not checkable: {offsets} was read from a topic that is deleted, or was created again since")
             return False
-        parted = reading.parted_at.get(done.tp)
-        if parted is not None and done.next_offset > parted:
+        seen = broker.offsets([done.tp])[done.tp]
+        ends = (reading.parted_at.get(done.tp), self.parted_at.get(done.tp), seen.high_watermark)
+        parted = min(end for end in ends if end is not None)
+        if done.next_offset > parted:
             self._note(f"not checkable: {offsets} was read from a log that Kafka truncated at {parted} since")
             return False
-        seen = broker.offsets([done.tp])[done.tp]
         if seen.log_start > done.start:
             gone = min(seen.log_start, done.next_offset)
             self._note(f"not checkable: {offsets}, of which Kafka no longer has [{done.start}, {gone}) (retention)")
             return False
         return True
+
+    def _look_at_kafka(self, broker: Broker) -> Mapping[str, TopicView]:
+        """The topics, and where their logs parted from what was exported: the next run writes that down, not this."""
+        views, known = broker.topics(), {} if self.head is None else self.head.topics
+        same = {name: view for name, view in views.items() if name in known and known[name].topic_id == view.topic_id}
+        led = [TopicPartition(name, p) for name, view in same.items() for p in view.led if p in known[name].positions]
+        self.parted_at = parted_logs(broker, known, broker.offsets(led))
+        return views
 
     def _orphans(self) -> tuple[Orphan, ...] | None:
         if self.head is None:
