@@ -1,4 +1,4 @@
-"""What every `ObjectStore` does, in memory and over boto3 against two servers."""
+"""What every `ObjectStore` does: in memory, over boto3 against two servers and against the interleavings' bucket."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import concurrent.futures
 import hashlib
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,9 @@ from kafka_s3.memory import MemoryStore
 from kafka_s3.ports import ObjectInfo, ObjectStore, Put
 from kafka_s3.s3 import S3Store
 from kafka_s3.settings.model import RetrySettings, S3Settings
+from tests.interleavings.bucket import Bucket
+from tests.interleavings.scheduler import Scheduler
+from tests.interleavings.sides import CURRENT, Transport, Weather
 
 PART_BYTES_MIN = 5 * 1024 * 1024
 STRANGE_KEYS = [
@@ -38,11 +42,16 @@ class Subject:
     tags: Callable[[str], dict[str, str]]
 
 
-@pytest.fixture(params=["memory", "moto", "versitygw"])
+@pytest.fixture(params=["memory", "interleavings", "moto", "versitygw"])
 def subject(request: pytest.FixtureRequest, bucket_name: str) -> Subject:
     if request.param == "memory":
         memory = MemoryStore()
         return Subject(memory, memory.uploads_open, memory.tags)
+    if request.param == "interleavings":
+        bucket = Bucket(lambda: int(time.time() * 1000), part_min=5 * 1024 * 1024)
+        transport = Transport(bucket, Scheduler(random.Random(0)), Weather(random.Random(0)))
+        CURRENT[:] = [transport]
+        return Subject(transport.store(), lambda: len(bucket.uploads), lambda key: bucket.tags[key])
     server: Any = request.getfixturevalue(request.param)
     server.create_bucket(bucket_name)
     settings = S3Settings(

@@ -1,0 +1,246 @@
+"""The programs of a connector, as Airflow's tasks, the Spark driver and the command line run them.
+
+Each is a function of a world that returns what the scheduler runs. What `plugins/kafka_s3_airflow/tasks.py` does inside
+Airflow is done here in the same order, with the same functions of the engine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from kafka_s3.commit_log import Interval
+from kafka_s3.errors import EXIT_DONE, EXIT_TEMPORARY, ExporterError, SparkFailed
+from kafka_s3.export.announce import Ended, announcement, mark
+from kafka_s3.export.completeness import Ran, mark_complete
+from kafka_s3.export.garbage.gc import collect, delete
+from kafka_s3.export.health import look as look_at_health
+from kafka_s3.export.letters.redrive import Wanted, redrive
+from kafka_s3.export.letters.report import report
+from kafka_s3.export.reexport.run import prepare as prepare_again
+from kafka_s3.export.reexport.run import run as run_again
+from kafka_s3.export.reexport.window import of_window
+from kafka_s3.export.rewind import accept_by_hand, look, rewind
+from kafka_s3.export.run import Execute, Exporter, prepare, run
+from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.verify.verify import verify
+from kafka_s3.planning import RunRequest
+from kafka_s3.ranges import TopicPartition
+from kafka_s3.settings.model import Settings
+from tests.interleavings.scheduler import Actor
+from tests.interleavings.sides import LettersSide
+
+if TYPE_CHECKING:
+    from tests.interleavings.world import World
+
+Body = Callable[[Actor], Any]
+PARKING = "parking"
+
+
+def _silent(_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A run: of which interval (`None`: up to now), and which try of it."""
+
+    run_id: str
+    interval: Interval | None
+    try_number: int = 1
+
+    def request(self, world: World, *, apart: bool = False) -> RunRequest:
+        return RunRequest(self.run_id, self.try_number, self.interval, world.clock_ms, planned_apart=apart)
+
+
+def exporter_of(world: World) -> Exporter:
+    return Exporter(world.settings(), world.transport.store(), world.broker())  # type: ignore[arg-type]
+
+
+def executor(world: World, actor: Actor, settings: Settings) -> Execute:
+    """Spark: tasks of their own that may outlive their driver, or threads of the program."""
+
+    def attempt(task: RangeTask) -> Body:
+        return lambda _: export_range(settings, task, world.transport.store(), world.broker())  # type: ignore[arg-type]
+
+    def execute(tasks: Sequence[RangeTask]) -> list[RangeResult]:
+        if world.chance.random() < 0.6:
+            store, broker = world.transport.store(), world.broker()
+            return [export_range(settings, task, store, broker) for task in tasks]  # type: ignore[arg-type]
+        results: dict[int, RangeResult] = {}
+        for tried in range(2):
+            left = [number for number in range(len(tasks)) if number not in results]
+            made = {
+                number: world.scheduler.start(f"{actor.name}/task {number}.{tried}", attempt(tasks[number]), actor)
+                for number in left
+            }
+            world.scheduler.join(list(made.values()))
+            results |= {number: each.result for number, each in made.items() if each.well and each.result is not None}
+            if len(results) == len(tasks):
+                return [results[number] for number in range(len(tasks))]
+        raise SparkFailed("A task was lost twice.")
+
+    return execute
+
+
+# What Airflow schedules: three tasks of one run.
+
+
+def plan(world: World, asked: Asked) -> Body:
+    def body(actor: Actor) -> str:
+        exporter = exporter_of(world)
+        told = announcement(exporter.log, "archive", exporter.settings.exports)
+        planned, seen = prepare(exporter, asked.request(world), _silent)
+        if planned is None and seen.left_out:
+            return "waits" if EXIT_TEMPORARY in {left.exit_status for left in seen.left_out} else "failed"
+        world.told(actor, told.events, asked, well=False)
+        for seq in told.seqs:
+            mark(exporter.log, seq)
+        return "nothing new" if planned is None else "planned"
+
+    return body
+
+
+def export(world: World, asked: Asked, *, apart: bool = True) -> Body:
+    """The driver. Its exit status."""
+
+    def body(actor: Actor) -> int:
+        exporter = exporter_of(world)
+        done = run(exporter, asked.request(world, apart=apart), executor(world, actor, exporter.settings), _silent)
+        _report(world, exporter)
+        return done.exit_status
+
+    return body
+
+
+def complete(world: World, asked: Asked, *, failed: bool) -> Body:
+    def body(actor: Actor) -> str:
+        exporter = exporter_of(world)
+        if failed:
+            with contextlib.suppress(ExporterError):
+                _mark_complete(world, exporter, asked, well=False)
+                _report(world, exporter)
+            return "failed"
+        _mark_complete(world, exporter, asked, well=True)
+        _report(world, exporter)
+        ended = None
+        if asked.interval is not None:
+            ended = Ended(asked.run_id, asked.interval, world.clock_ms)
+        told = announcement(exporter.log, "archive", exporter.settings.exports, ended)
+        world.told(actor, told.events, asked, well=True)
+        for seq in told.seqs:
+            mark(exporter.log, seq)
+        return "told"
+
+    return body
+
+
+def _mark_complete(world: World, exporter: Exporter, asked: Asked, *, well: bool) -> None:
+    if exporter.settings.completeness is not None:
+        mark_complete(exporter, Ran(asked.interval, world.clock_ms, well), _silent)
+
+
+def _report(world: World, exporter: Exporter) -> None:
+    if exporter.settings.dead_letters.topic is not None:
+        report(exporter, LettersSide(world.reported, world.scheduler, world.weather), _silent)
+
+
+# What a person starts.
+
+
+def run_here(world: World, asked: Asked) -> Body:
+    """`kafka-s3 run`."""
+
+    def body(actor: Actor) -> int:
+        exporter = exporter_of(world)
+        done = run(exporter, asked.request(world), executor(world, actor, exporter.settings), _silent)
+        _report(world, exporter)
+        _mark_complete(world, exporter, asked, well=done.exit_status == EXIT_DONE)
+        return done.exit_status
+
+    return body
+
+
+def collect_garbage(world: World) -> Body:
+    """`kafka-s3 gc --delete`."""
+
+    def body(actor: Actor) -> object:
+        exporter = exporter_of(world)
+        garbage = collect(exporter.settings, exporter.log, parallel=1)
+        return None if garbage is None else delete(exporter.log, garbage, parallel=1)
+
+    return body
+
+
+def rewind_to(world: World, tp: TopicPartition, offset: int, run_id: str) -> Body:
+    def body(actor: Actor) -> object:
+        exporter = exporter_of(world)
+        found = look(exporter, {tp: offset})
+        return rewind(exporter, found, Asked(run_id, None).request(world)).entry.seq
+
+    return body
+
+
+def accept(world: World, name: str, run_id: str) -> Body:
+    def body(actor: Actor) -> object:
+        committed, _ = accept_by_hand(exporter_of(world), [name], Asked(run_id, None).request(world), _silent)
+        return committed.entry.seq
+
+    return body
+
+
+def reexport(world: World, asked: Asked) -> Body:
+    """A window, exported again: planned, then run."""
+
+    def body(actor: Actor) -> object:
+        exporter = exporter_of(world)
+        planned = prepare_again(exporter, asked.request(world), _silent)
+        if planned is None:
+            return "committed"
+        assert asked.interval is not None
+        inside = of_window(exporter.settings, asked.interval)
+        again = replace(asked, try_number=asked.try_number)
+        done = run_again(exporter, again.request(world, apart=True), executor(world, actor, inside), _silent)
+        return done.exit_status
+
+    return body
+
+
+def redrive_letters(world: World) -> Body:
+    """`kafka-s3 redrive --to parking`."""
+
+    def body(actor: Actor) -> object:
+        exporter = exporter_of(world)
+        sink = LettersSide(world.redriven, world.scheduler, world.weather)
+        done = redrive(exporter.log, Wanted(), to=PARKING, again=False, sink=sink, at_ms=world.clock_ms, tell=_silent)
+        return done.sent
+
+    return body
+
+
+def verify_log(world: World) -> Body:
+    """`kafka-s3 verify`, while others are at work: it may not call anything wrong that is not."""
+
+    def body(actor: Actor) -> object:
+        exporter = exporter_of(world)
+        verified = verify(exporter.settings, exporter.log, None, parallel=1, tell=_silent)
+        if verified.findings and not actor.failures:
+            world.rules.broken("verify", f"verify found what is not so: {verified.findings}")
+        return f"{verified.findings_count} findings"
+
+    return body
+
+
+def look_at(world: World) -> Body:
+    """`kafka-s3 status`, or the page."""
+
+    def body(actor: Actor) -> object:
+        exporter = exporter_of(world)
+        health = look_at_health(
+            exporter.settings, exporter.log, lambda: exporter.broker, at_ms=world.clock_ms, entries_max=5
+        )
+        return health.state
+
+    return body
