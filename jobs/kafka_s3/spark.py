@@ -50,8 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 report = export_again(exporter, request, SparkExecute(context, settings), _say)
             else:
                 report = run(exporter, request, SparkExecute(context, settings), tell=_say)
-        for problem in report.problems():
-            print(problem, file=sys.stderr, flush=True)
+        for line in report.problems() if arguments.reexport else report.lines(str(arguments.connector)):
+            print(line, file=sys.stderr, flush=True)
         if not arguments.reexport:  # a window's dead letters were sent when they were exported live
             report_letters(exporter, _say)
     except ExporterError as error:

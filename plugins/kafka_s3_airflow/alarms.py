@@ -34,7 +34,7 @@ class Alarm(AirflowFailException):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What is still well; `None`: not looked at. A number that equals its bound is well."""
+    """What is still in order; `None`: not looked at. So is a number that equals its bound."""
 
     lag_records_max: int | None = None
     lag_max: timedelta | None = None
@@ -64,7 +64,7 @@ def check(
     overdue_max: timedelta | None = None,
     rejected_max: float | None = None,
 ) -> dict[str, int | float | str | None]:
-    """Compare a connector's numbers with the bounds that are given, inside a task; the numbers, if all is well.
+    """Compare a connector's numbers with the bounds that are given, inside a task; the numbers, if none passes.
 
     `connector`: the absolute path of its file. `lag_records_max`, `lag_max`: how many offsets may wait, and how old
     the oldest record of them may be. `loss_within`: retention may delete nothing that waits so soon.
@@ -172,7 +172,8 @@ def _state(health: Health) -> str:
     from kafka_s3.export.health import State
     from kafka_s3.export.status import summary
 
-    why = f": {summary(health.status)}" if health.state is State.FAILED else "."
+    is_said = health.state in (State.FAILED, State.KAFKA_DOWN)
+    why = f": {summary(health.status)}" if is_said else "."
     return f"State: {health.state.value}{why}"
 
 

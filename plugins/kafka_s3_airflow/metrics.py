@@ -70,7 +70,8 @@ _GAUGES: Final = {
     "rejected_ratio": "Rejected records among those of the newest log entries.",
     "last_commit_timestamp_seconds": "When the newest commit was written, by the store's clock.",
     "last_commit_records_per_second": "Records of the newest commit by the time since its plan.",
-    "partitions_failed": "Partitions that need somebody: a range failed, or it is left out.",
+    "partitions_failed": "Partitions that need attention: a range failed, or it is left out.",
+    "problems": "What `kafka-s3 status` says needs attention; 0 if a run has nothing to stop at.",
     "seen_timestamp_seconds": "When Kafka last answered, and the numbers were taken.",
     "state": "1 for the state that the connector is in, 0 for the others.",
     "kafka_up": "Whether Kafka answers.",
@@ -91,9 +92,18 @@ def _labels(name: str) -> list[str]:
 
 def _samples(name: str, seen: Seen) -> Iterable[Sample]:
     if name == "state":
-        now = State.KAFKA_DOWN if seen.kafka_up is False else seen.health and seen.health.state
+        now = _state(seen)
         return [(float(now is state), {"state": state.value}) for state in State] if now else []
     return [(_gauge(name, seen), {})]
+
+
+def _state(seen: Seen) -> State | None:
+    """The state now. Where the log cannot be read, or the file cannot be used, an earlier state says nothing."""
+    if not seen.configuration_ok or seen.log_up is False:
+        return State.FAILED
+    if seen.kafka_up is False:
+        return State.KAFKA_DOWN
+    return seen.health.state if seen.health is not None else None
 
 
 def _gauge(name: str, seen: Seen) -> float | None:
@@ -116,7 +126,8 @@ def _gauge(name: str, seen: Seen) -> float | None:
         "rejected_ratio": health.rejected_fraction,
         "last_commit_timestamp_seconds": _seconds(health.last_commit_ms),
         "last_commit_records_per_second": health.records_per_s,
-        "partitions_failed": len({each.tp for each in status.failed} | {each.tp for each in status.left_out}),
+        "partitions_failed": len(status.stuck),
+        "problems": len(status.problems),
         "seen_timestamp_seconds": _seconds(health.at_ms),
     }
     return values[name]

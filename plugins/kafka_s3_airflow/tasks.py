@@ -56,7 +56,9 @@ def plan(connector: str) -> bool:
         planned, world = prepare(exporter, request, log.warning)
         _say_what_is_planned(planned, world)
     if planned is None and world.left_out:
-        left_out = "\n".join(f"  {left}" for left in world.left_out)
+        from kafka_s3.export.diagnosis import said
+
+        left_out = "\n".join(f"  {said(left, connector)}" for left in world.left_out)
         text = f"Nothing else is new, and these partitions cannot be exported:\n{left_out}"
         waits = EXIT_TEMPORARY in {left.exit_status for left in world.left_out}
         raise AirflowException(text) if waits else AirflowFailException(text)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pendulum
 from airflow.sdk import DAG, CronTriggerTimetable, task
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from kafka_s3.joda.zones import zone as find_zone
 from kafka_s3.settings import Outline
@@ -57,7 +57,12 @@ def verify_dag(connector: str, path: Path, known: Outline, *, start: datetime, d
 
 
 def verify(connector: str) -> dict[str, int]:
-    """Check the log and every object; the counts. Fails at once with what is wrong, later tries are for the store."""
+    """Check the log and every object; the counts. Fails at once with what is wrong, later tries are for the store.
+
+    Skipped where there is nothing to check: a success would say that something was proved.
+    """
+    from kafka_s3.export.diagnosis import said
+    from kafka_s3.export.status import problems
     from kafka_s3.export.verify.verify import Progress, Verified
     from kafka_s3.export.verify.verify import verify as check
     from kafka_s3.wiring import make_log
@@ -70,11 +75,18 @@ def verify(connector: str) -> dict[str, int]:
     with for_airflow():
         settings = load_connector(Path(connector)).settings
         verified: Verified = check(settings, make_log(settings), None, tell=tell)
+        found = [str(said(each, connector)) for each in problems(settings, make_log(settings), None)]
     _say(verified)
+    for problem in found:
+        log.error("%s", problem)
     counts = _counts(verified)
     if verified.findings_count:
         first = verified.findings[0]
         raise AirflowFailException(f"{verified.findings_count} things are wrong, all named above. The first: {first}")
+    if found:
+        raise AirflowFailException("The objects are as the log says, but this needs attention:\n" + "\n".join(found))
+    if not verified.entries:
+        raise AirflowSkipException("Nothing was verified: the connector has no log entry yet.")
     log.info("All is as it should be: %s", counts)
     return counts
 

@@ -71,7 +71,7 @@ def test_all_findings_are_told_at_once(health: Health) -> None:
     every = Bounds(0, timedelta(0), 2 * HOUR, timedelta(0), 0.0)
     found = findings(health, every)
     assert len(found) == 5
-    assert all("State: well." in finding for finding in found[:4])
+    assert all("State: ok." in finding for finding in found[:4])
     for advice in ("tasks.max", "paused", "Raise the topic's retention.ms", "scheduler", "kafka-s3 redrive"):
         assert any(advice in finding for finding in found)
 
@@ -150,7 +150,7 @@ def test_readme_s_own_bounds_are_a_task() -> None:
 
     with DAG("mine", schedule=None) as dag:
         exec(readmes_python()[0], {})
-    operator: Any = dag.task_dict["orders_is_well"]
+    operator: Any = dag.task_dict["orders_is_ok"]
     assert operator.python_callable is check
     assert asdict(Bounds(**operator.op_kwargs)).keys() == operator.op_kwargs.keys()
 

@@ -69,6 +69,7 @@ def test_every_number_is_a_sample(health: Health) -> None:
         "kafka_s3_last_commit_timestamp_seconds": NOW / 1000 - 25,
         "kafka_s3_last_commit_records_per_second": 0.5,
         "kafka_s3_partitions_failed": 0,
+        "kafka_s3_problems": 0,
         "kafka_s3_kafka_up": 1,
         "kafka_s3_log_up": 1,
         "kafka_s3_configuration_ok": 1,
@@ -94,7 +95,7 @@ def test_what_is_not_known_has_no_sample(health: Health) -> None:
     assert {"last_commit_timestamp_seconds", "rejected_ratio", "exported_offsets_total"} <= names
     assert found["kafka_s3_kafka_up", "a", None] == 0
     assert found["kafka_s3_state", "a", "kafka_down"] == 1
-    assert found["kafka_s3_state", "a", "well"] == 0
+    assert found["kafka_s3_state", "a", "ok"] == 0
     never = {name for name, _, _ in parsed([Seen("a", kafka_up=False, log_up=True)])}
     assert never == {"kafka_s3_kafka_up", "kafka_s3_log_up", "kafka_s3_configuration_ok", "kafka_s3_state"}
 
@@ -111,16 +112,17 @@ def test_no_error_s_text_is_shown() -> None:
 
 
 def test_a_bucket_or_a_file_that_did_not_say() -> None:
-    """Of a connector whose log or file could not be read there is that, and nothing else."""
+    """Of a connector whose log or file could not be read there is that, and that it failed, and nothing else."""
     name = "kafka_s3_configuration_ok"
-    assert parsed([Seen("a", log_up=False)]) == {("kafka_s3_log_up", "a", None): 0, (name, "a", None): 1}
-    assert parsed([Seen("a", configuration_ok=False)]) == {(name, "a", None): 0}
+    failed = {("kafka_s3_state", "a", state.value): float(state is State.FAILED) for state in State}
+    assert parsed([Seen("a", log_up=False)]) == {("kafka_s3_log_up", "a", None): 0, (name, "a", None): 1, **failed}
+    assert parsed([Seen("a", configuration_ok=False)]) == {(name, "a", None): 0, **failed}
     assert parsed([]) == {}
 
 
 def test_hostile_names_stay_labels(health: Health) -> None:
     """Quotes, line ends, backslashes and braces in a connector's name make no second sample."""
-    names = ['a"} 1\nkafka_s3_lag_records{connector="b', "back\\slash\\", "größe 🙂", "#", 'x",state="well']
+    names = ['a"} 1\nkafka_s3_lag_records{connector="b', "back\\slash\\", "größe 🙂", "#", 'x",state="ok']
     found = parsed([seen_well(health, name) for name in names])
     assert {connector for _, connector, _ in found} == set(names)
     assert all(math.isfinite(value) for value in found.values())

@@ -103,7 +103,7 @@ def test_a_bad_record_is_status_65_and_named(connector: Connector) -> None:
     assert f"topic {connector.topic} partition 0 offset 1: not JSON" in ran.stderr
     status = _call(connector, "status")
     assert status.exit_code == 1
-    assert status.stdout.startswith(f"1 of 2 partitions need somebody: {connector.topic}-0; the others are exported.")
+    assert status.stdout.startswith(f"1 of 2 partitions needs attention: {connector.topic}-0; the others are exported.")
     assert f"Failed: {connector.topic}-0 [1, 3)" in status.stdout
     assert f"kafka-s3 run {connector.config}" in status.stdout
     positions = {

@@ -59,7 +59,7 @@ def test_numbers_of_what_waits(connector: Connector) -> None:
     assert "Retention may delete records that wait in 6 d 20 h" in said
     assert call("run", connector.config, "--until-now", env=connector.env).exit_code == 0
     found = _status(connector)
-    assert (found["state"], found["lag_records"], found["lag_ms"], found["overdue_ms"]) == ("well", 0, 0, 0)
+    assert (found["state"], found["lag_records"], found["lag_ms"], found["overdue_ms"]) == ("ok", 0, 0, 0)
     assert (found["loss_in_ms"], found["rejected_fraction"]) == (None, 0.0)
     [written] = connector.client.list_objects_v2(Bucket=connector.bucket, Prefix=connector.log_key(1))["Contents"]
     assert found["last_commit_ms"] == int(written["LastModified"].timestamp() * 1000)

@@ -51,7 +51,7 @@ def test_lost_before_a_run(make_world: Make) -> None:
     assert gaps(world) == [(0, 2, 4)]
     assert "offsets [2, 4) are gone from Kafka before they were exported" in (checkpoint(world).reason or "")
     assert world.positions() == {0: 6, 1: 2}
-    assert world.status().is_well
+    assert world.status().is_ok
     assert world.run_well().committed == []
 
 
@@ -154,7 +154,7 @@ def test_recreated_between_runs(make_world: Make, count: int) -> None:
     assert (world.numbers(), world.numbers(1)) == ({0: [0, 1, 2]}, {0: [*range(90, 90 + count)]})
     assert restarts(world) == [(0, 0, 1)]
     assert old.topic_id in (checkpoint(world).reason or "")
-    assert world.status().is_well
+    assert world.status().is_ok
     verified = world.verified()
     assert ([str(finding) for finding in verified.findings], verified.orphans) == ([], ())
     world.check_accounts()
@@ -192,7 +192,7 @@ def test_recreated_with_other_partitions(make_world: Make, before: int, after: i
     assert world.positions() == dict.fromkeys(range(after), 1)
     assert world.run_well().committed == []
     assert world.verified().findings == ()
-    assert world.status().is_well
+    assert world.status().is_ok
 
 
 def test_recreated_and_lost(make_world: Make) -> None:

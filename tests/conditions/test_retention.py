@@ -60,7 +60,7 @@ def test_before_a_run(make_world: Make) -> None:
         world.check({0: [0, 1], 1: [50, 51]}, gone=True)
         assert world.positions() == {0: 2, 1: 2}
     status = world.status()
-    assert not status.is_well
+    assert not status.is_ok
     assert [str(left.tp) for left in status.left_out] == [f"{world.topic}-0"]
 
 

@@ -30,7 +30,7 @@ def test_recreated_between_runs(world: World, same_size: bool) -> None:
         assert f"topic {world.topic} was deleted and created again (id {known.topic_id} before" in problem
     assert world.store.contents() == before
     assert world.numbers() == {0: [0, 1, 2]}
-    assert not world.status().is_well
+    assert not world.status().is_ok
 
 
 @pytest.mark.parametrize("when", MOMENTS)

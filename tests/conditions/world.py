@@ -23,7 +23,8 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from kafka_s3.commit_log import Entry, Interval, Kind, ObjectEntry, RangeEntry
 from kafka_s3.errors import KafkaUnavailable, TopicMissing
-from kafka_s3.export.run import Exporter, RunReport, run
+from kafka_s3.export.report import RunReport
+from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.status import Status, look
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
 from kafka_s3.export.verify.verify import Kafka, Verified, verify

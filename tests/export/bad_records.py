@@ -12,7 +12,8 @@ from typing import Any
 from kafka_s3.commit_log import Entry, Kind
 from kafka_s3.export.letters.objects import read_letters
 from kafka_s3.export.letters.report import report
-from kafka_s3.export.run import Exporter, RunReport, run
+from kafka_s3.export.report import RunReport
+from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
 from kafka_s3.export.verify.verify import Kafka, verify
 from kafka_s3.letters import DeadLetter
@@ -93,7 +94,8 @@ class World:
 
 
 def world_of(*more: Mapping[str, str]) -> World:
-    return World(settings_with(PLAIN, TOLERANT, TEN, *more))
+    """Bad records are tolerated, however many: that most of them are bad is what other tests are about."""
+    return World(settings_with(PLAIN, TOLERANT, TEN, {"export.errors.fraction.attention": "1"}, *more))
 
 
 def avro(id: int, datum: bytes) -> bytes:

@@ -8,7 +8,8 @@ import pytest
 
 from kafka_s3.commit_log import Entry, Plan
 from kafka_s3.export.log import Log
-from kafka_s3.export.run import Exporter, RunReport, run
+from kafka_s3.export.report import RunReport
+from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
 from kafka_s3.memory import MemoryBroker, MemoryStore
 from kafka_s3.planning import RunRequest

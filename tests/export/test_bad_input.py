@@ -26,7 +26,8 @@ from confluent_kafka import Producer
 
 from kafka_s3.commit_log import FORMAT_VERSION, Plan, sha256_of
 from kafka_s3.documents import decode, encode
-from kafka_s3.export.run import RunReport, run
+from kafka_s3.export.report import RunReport
+from kafka_s3.export.run import run
 from kafka_s3.settings import Lookups, load
 from kafka_s3.settings.model import Settings
 from kafka_s3.wiring import in_threads, make_exporter

@@ -69,7 +69,7 @@ def test_nothing_waits(world: Timed) -> None:
     health = world.health()
     assert (health.lag_records, health.lag_ms, health.overdue_ms) == (0, 0, 0)
     assert health.loss_in_ms is None
-    assert (health.state, health.notes, health.at_ms) == (State.WELL, (), NOW)
+    assert (health.state, health.notes, health.at_ms) == (State.OK, (), NOW)
 
 
 def test_lag_in_time_is_the_age_of_the_oldest_record_that_waits(world: Timed) -> None:
@@ -102,7 +102,7 @@ def test_records_without_an_age(world: Timed, timestamp_ms: int | None) -> None:
     world.add(timestamp_ms)
     health = world.health()
     assert (health.lag_records, health.lag_ms, health.overdue_ms, health.loss_in_ms) == (1, None, None, None)
-    assert health.state is State.WELL
+    assert health.state is State.OK
 
 
 def test_time_to_loss_is_what_retention_leaves(world: Timed) -> None:
@@ -138,7 +138,7 @@ def test_retention_that_may_not_be_seen_is_said(world: Timed) -> None:
     world.broker.set_retention("orders", HOUR_MS, is_described=False)
     world.add(NOW - MINUTE_MS)
     health = world.health()
-    assert (health.lag_ms, health.loss_in_ms, health.state) == (MINUTE_MS, None, State.WELL)
+    assert (health.lag_ms, health.loss_in_ms, health.state) == (MINUTE_MS, None, State.OK)
     assert health.retention_hidden == ("orders",)
     assert "DescribeConfigs" in health.notes[0]
     assert "orders" in health.notes[0]
@@ -158,7 +158,7 @@ def test_overdue_begins_when_the_boundary_behind_a_record_is_over(world: Timed) 
     world.at_ms = NINE + HOUR_MS
     assert world.health().overdue_ms == 0
     world.at_ms = NINE + HOUR_MS + 7 * MINUTE_MS
-    assert (world.health().overdue_ms, world.health().state) == (7 * MINUTE_MS, State.WELL)
+    assert (world.health().overdue_ms, world.health().state) == (7 * MINUTE_MS, State.OK)
     world.at_ms = NINE + 2 * HOUR_MS
     assert (world.health().overdue_ms, world.health().state) == (HOUR_MS, State.LATE)
 
@@ -166,7 +166,7 @@ def test_overdue_begins_when_the_boundary_behind_a_record_is_over(world: Timed) 
 def test_an_idle_topic_is_not_overdue(world: Timed) -> None:
     """Nothing to export for days: the newest entry is days old, and nothing is late."""
     world.at_ms = NOW + 5 * DAY_MS
-    assert (world.health().overdue_ms, world.health().state) == (0, State.WELL)
+    assert (world.health().overdue_ms, world.health().state) == (0, State.OK)
 
 
 def test_what_comes_late_behind_a_committed_boundary_waits_for_the_next(world: Timed) -> None:
@@ -192,12 +192,12 @@ def test_a_cron_expression_has_boundaries_too() -> None:
     world.add(NINE - HOUR_MS)
     world.export(None)
     world.add(NINE)
-    assert (world.health().overdue_ms, world.health().state) == (0, State.WELL)
+    assert (world.health().overdue_ms, world.health().state) == (0, State.OK)
     world.at_ms = NINE + 3 * HOUR_MS + 59 * MINUTE_MS
-    assert (world.health().overdue_ms, world.health().state) == (59 * MINUTE_MS, State.WELL)
+    assert (world.health().overdue_ms, world.health().state) == (59 * MINUTE_MS, State.OK)
     world.settings = replace(world.settings, schedule=ScheduleSettings(cron="*/10 * * * *"))
     world.at_ms = NINE + 19 * MINUTE_MS
-    assert (world.health().overdue_ms, world.health().state) == (9 * MINUTE_MS, State.WELL)
+    assert (world.health().overdue_ms, world.health().state) == (9 * MINUTE_MS, State.OK)
     world.at_ms = NINE + 20 * MINUTE_MS
     assert (world.health().overdue_ms, world.health().state) == (10 * MINUTE_MS, State.LATE)
 
@@ -207,7 +207,7 @@ def test_without_times_nothing_is_overdue(world: Timed) -> None:
     world.settings = replace(world.settings, schedule=ScheduleSettings(timed=False))
     world.add(NOW - DAY_MS)
     health = world.health()
-    assert (health.overdue_ms, health.state, health.lag_ms) == (None, State.WELL, DAY_MS)
+    assert (health.overdue_ms, health.state, health.lag_ms) == (None, State.OK, DAY_MS)
 
 
 def test_a_partition_that_is_stuck_is_overdue_since_its_own_boundary(world: Timed) -> None:
@@ -288,7 +288,7 @@ def test_kafka_that_goes_while_it_is_asked_is_down(world: Timed, operation: str)
 
 
 def test_data_loss_is_a_failure(world: Timed) -> None:
-    """A partition that is left out needs somebody; the age is of what is still there."""
+    """A partition that is left out needs attention; the age is of what is still there."""
     world.add(NOW - 20 * MINUTE_MS, NOW - 10 * MINUTE_MS)
     world.broker.set_log_start("orders", 0, 3)
     assert (world.health().state, world.health().lag_ms) == (State.FAILED, 10 * MINUTE_MS)

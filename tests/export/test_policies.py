@@ -8,7 +8,8 @@ import pytest
 
 from kafka_s3.commit_log import Kind
 from kafka_s3.errors import EXIT_DATA, EXIT_DONE, EXIT_TEMPORARY, KafkaUnavailable, TopicMissing
-from kafka_s3.export.run import RunReport, prepare
+from kafka_s3.export.report import RunReport
+from kafka_s3.export.run import prepare
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.settings.model import Policies

@@ -3,6 +3,7 @@
 import pytest
 
 from kafka_s3.errors import KafkaUnavailable, LogDamaged
+from kafka_s3.export.diagnosis import JUDGED_ENTRIES
 from kafka_s3.export.run import prepare
 from kafka_s3.export.status import Status, look, summary
 from kafka_s3.ports import Broker
@@ -20,7 +21,7 @@ def test_before_the_first_run_positions_are_where_it_would_start() -> None:
     world = World()
     world.produce(0, 4)
     status = _look(world)
-    assert status.is_well
+    assert status.is_ok
     assert status.first_seen == ("orders",)
     assert [(each.position, each.lag) for each in status.partitions] == [(0, 4), (0, 0)]
     assert summary(status) == "Nothing has been exported yet; 4 offsets wait for the next run."
@@ -35,7 +36,7 @@ def test_positions_lag_and_entries_are_the_logs_and_kafkas() -> None:
     status = _look(world)
     assert [(each.position, each.lag) for each in status.partitions] == [(4, 2), (0, 0)]
     assert [entry.kind.value for entry in status.entries] == ["commit", "checkpoint"]
-    assert summary(status) == "All is well: 2 offsets wait for the next run; the newest entry is 1 of run run-1."
+    assert summary(status) == "OK: 2 offsets wait for the next run; the newest entry is 1 of run run-1."
 
 
 def test_what_a_transaction_holds_back_is_no_lag() -> None:
@@ -60,15 +61,16 @@ def test_offsets_without_a_record_are_counted_per_partition() -> None:
 
 
 def test_only_so_many_entries_are_read() -> None:
-    """The number of entries is the number of reads, whatever the history."""
+    """The number of reads is that of the entries asked for, or of those that are judged, whatever the history."""
     world = World()
-    for _ in range(6):
+    for _ in range(JUDGED_ENTRIES + 3):
         world.produce(0, 1)
         world.run()
     world.store.requests.clear()
     status = _look(world, entries_max=2)
-    assert [entry.seq for entry in status.entries] == [6, 5]
-    assert [each.operation for each in world.store.requests].count("GetObject") == 3  # and the open plan's
+    assert [entry.seq for entry in status.entries] == [JUDGED_ENTRIES + 3, JUDGED_ENTRIES + 2]
+    gets = [each.operation for each in world.store.requests].count("GetObject")
+    assert gets == JUDGED_ENTRIES + 1  # and the open plan's
 
 
 def test_an_open_plan_is_shown_and_no_problem() -> None:
@@ -77,12 +79,12 @@ def test_an_open_plan_is_shown_and_no_problem() -> None:
     world.produce(0, 3)
     prepare(world.exporter, request("died"))
     status = _look(world)
-    assert status.is_well
+    assert status.is_ok
     assert status.open_plan is not None
     assert "plan 1 of run died is open" in summary(status)
 
 
-def test_a_failed_range_needs_somebody() -> None:
+def test_a_failed_range_needs_attention() -> None:
     """A bad record that may not be skipped is named with its partition until it is gone."""
     world = World()
     world.produce(0, 2)
@@ -90,24 +92,24 @@ def test_a_failed_range_needs_somebody() -> None:
     world.produce(1, 1)
     world.run()
     status = _look(world)
-    assert not status.is_well
+    assert not status.is_ok
     assert [(each.tp.partition, each.start, each.end) for each in status.failed] == [(0, 2, 3)]
-    assert summary(status) == "1 of 2 partitions need somebody: orders-0; the others are exported."
+    assert summary(status) == "1 of 2 partitions needs attention: orders-0; the others are exported."
 
 
-def test_a_partition_that_lost_data_needs_somebody() -> None:
+def test_a_partition_that_lost_data_needs_attention() -> None:
     """What Kafka deleted before it was exported is left out, with the reason."""
     world = World()
     world.produce(0, 2)
     world.run()
     world.broker.set_log_start("orders", 0, 5)
     status = _look(world)
-    assert not status.is_well
+    assert not status.is_ok
     assert "[2, 5) are gone" in str(status.left_out[0])
 
 
 def test_without_kafka_the_logs_part_is_there() -> None:
-    """A broker that does not answer leaves positions and entries; the status is not well."""
+    """A broker that does not answer leaves positions and entries; the status is not ok."""
     world = World()
     world.produce(0, 4)
     world.run()
@@ -116,7 +118,7 @@ def test_without_kafka_the_logs_part_is_there() -> None:
         raise KafkaUnavailable("Kafka did not answer.")
 
     status = look(world.settings, world.exporter.log, refuse, entries_max=10)
-    assert not status.is_well
+    assert not status.is_ok
     assert status.kafka_error == "Kafka did not answer."
     assert [(each.position, each.lag) for each in status.partitions] == [(4, None), (0, None)]
     assert summary(status) == "Kafka could not be asked; what the log says is below, up to entry 1."

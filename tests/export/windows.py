@@ -13,7 +13,7 @@ from kafka_s3.crash_points import CrashPoint
 from kafka_s3.export.log import Log
 from kafka_s3.export.reexport.run import run as run_again
 from kafka_s3.export.reexport.window import log_layout, of_window
-from kafka_s3.export.run import RunReport
+from kafka_s3.export.report import RunReport
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kafka_s3.export.run import Exporter, RunReport, run
+from kafka_s3.export.report import RunReport
+from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
 from kafka_s3.memory import MemoryBroker, MemoryStore
 from kafka_s3.settings.model import Settings

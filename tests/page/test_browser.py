@@ -152,8 +152,8 @@ def test_all_connectors(place: Place, admin: Page) -> None:
     opened(admin, place)
     states = settled(admin)
     assert states["broken"] == "Broken configuration"
-    assert (states["orders"], states["idle"], states["poisoned"]) == ("Well", "Never ran", "Well")
-    assert states["from_database"] == "Well", "its bucket is reached with a connection of Airflow's database"
+    assert (states["orders"], states["idle"], states["poisoned"]) == ("OK", "Never ran", "OK")
+    assert states["from_database"] == "OK", "its bucket is reached with a connection of Airflow's database"
     assert next(iter(states)) == "broken"
     assert "flush.size=many" in admin.locator("tr", has_text="broken").first.inner_text()
     cells = admin.locator("tr[data-dag=orders] td").all_inner_texts()
@@ -161,7 +161,7 @@ def test_all_connectors(place: Place, admin: Page) -> None:
     admin.get_by_label("Search").fill("POIS")
     assert admin.locator("tbody tr").count() == 1
     admin.get_by_label("Search").fill("")
-    admin.get_by_label("Only what needs somebody").check()
+    admin.get_by_label("Only what needs attention").check()
     assert sorted(admin.locator("tbody tr").evaluate_all("rows => rows.map(row => row.dataset.dag)"))[0] == "broken"
     assert admin.locator("tr[data-dag=orders]").count() == 0
 
@@ -305,7 +305,7 @@ def test_broker_down(place: Place, admin: Page) -> None:
         admin.get_by_role("button", name="Objects of commit 1").wait_for()
         opened(admin, place)
         assert settled(admin)["flaky"] == "Kafka down"
-        assert settled(admin)["orders"] == "Well"
+        assert settled(admin)["orders"] == "OK"
     finally:
         place.way.is_open = True
 

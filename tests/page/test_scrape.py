@@ -75,7 +75,8 @@ def test_a_store_that_is_out_is_not_kafka_s_silence(seen: Seen) -> None:
     found = scraped(seen)
     assert found["kafka_s3_log_up", "orders", None] == 0
     assert ("kafka_s3_kafka_up", "orders", None) not in found
-    assert ("kafka_s3_state", "orders", "kafka_down") not in found
+    assert found["kafka_s3_state", "orders", "kafka_down"] == 0
+    assert found["kafka_s3_state", "orders", "failed"] == 1
 
 
 def test_a_file_that_is_wrong_and_one_that_cannot_be_loaded(seen: Seen) -> None:

@@ -15,7 +15,8 @@ from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from kafka_s3.export.log import Log
-from kafka_s3.export.run import RunReport, run
+from kafka_s3.export.report import RunReport
+from kafka_s3.export.run import run
 from kafka_s3.export.verify.verify import Kafka, Verified, verify
 from kafka_s3.kafka import KafkaBroker as Broker
 from kafka_s3.kafka import KafkaSource

@@ -20,9 +20,10 @@ def test_dead_letters(load_with: Load) -> None:
         "errors.deadletterqueue.context.headers.enable": "true",
         "errors.log.enable": "true",
         "export.errors.fraction.max": "0.25",
+        "export.errors.fraction.attention": "0.125",
     }
     settings = load_with({**TOLERANT, **more}).settings
-    assert settings.dead_letters == DeadLetters("dlq", 1, True, 0.25, True)
+    assert settings.dead_letters == DeadLetters("dlq", 1, True, 0.25, 0.125, True)
     assert settings.tolerate_bad_records
     assert load_with(more).settings.dead_letters == DeadLetters()
     ignored = {**TOLERANT, "behavior.on.null.values": "ignore", "report.null.values.to.dlq": "false"}

@@ -133,6 +133,7 @@ def test_own_properties_have_the_documented_defaults() -> None:
         "export.envelope": (),
         "export.envelope.prefix": "_kafka_",
         "export.errors.fraction.max": "1",
+        "export.errors.fraction.attention": "0.5",
     }
 
 

@@ -21,7 +21,8 @@ from kafka_s3.cli.common import (
 from kafka_s3.cli.interval import chosen_interval, for_a_time
 from kafka_s3.commit_log import Plan, to_builtins
 from kafka_s3.export.forecast import Finish, Forecast, Make, Nothing, Void, forecast
-from kafka_s3.export.run import RunReport, prepare
+from kafka_s3.export.report import RunReport
+from kafka_s3.export.run import prepare
 from kafka_s3.planning import RunRequest
 from kafka_s3.troubles import LeftOut
 from kafka_s3.wiring import make_exporter

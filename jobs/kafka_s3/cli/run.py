@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
-from kafka_s3.cli.common import configured, iso, load_configuration, now_ms
+from kafka_s3.cli.common import configured, iso, load_configuration, now_ms, printable
 from kafka_s3.cli.interval import chosen_interval, for_a_time
 from kafka_s3.errors import EXIT_DONE
 from kafka_s3.export.completeness import Ran, mark_complete
-from kafka_s3.export.run import Exporter, RunReport, prepare, run
+from kafka_s3.export.report import RunReport
+from kafka_s3.export.run import Exporter, prepare, run
 from kafka_s3.planning import RunRequest
 from kafka_s3.settings import Settings
 from kafka_s3.wiring import in_threads, make_exporter, report_letters
@@ -44,14 +45,14 @@ def command(
     at = now_ms()
     request = RunRequest(run_id or f"cli__{iso(at)}", 1, chosen, at)
     if spark is None:
-        raise click.exceptions.Exit(_run_here(settings, request))
+        raise click.exceptions.Exit(_run_here(settings, request, config))
     raise click.exceptions.Exit(_run_on_spark(settings, request, config, worker, spark))
 
 
-def _run_here(settings: Settings, request: RunRequest) -> int:
+def _run_here(settings: Settings, request: RunRequest, config: Path) -> int:
     exporter = make_exporter(settings)
     report = run(exporter, request, in_threads(settings), click.echo)
-    _summarise(report)
+    _summarise(report, config)
     report_letters(exporter, click.echo)
     _mark_complete(exporter, request, well=report.exit_status == EXIT_DONE)
     return report.exit_status
@@ -62,9 +63,9 @@ def _mark_complete(exporter: Exporter, request: RunRequest, *, well: bool) -> No
         mark_complete(exporter, Ran(request.interval, request.now_ms, well), click.echo)
 
 
-def _summarise(report: RunReport) -> None:
-    for problem in report.problems():
-        click.echo(problem, err=True)
+def _summarise(report: RunReport, config: Path) -> None:
+    for line in report.lines(str(config)):
+        click.echo(printable(line), err=True)
     if not report.committed and not report.problems():
         click.echo("Nothing new.")
 
@@ -80,11 +81,8 @@ def _run_on_spark(settings: Settings, request: RunRequest, config: Path, worker:
         status = submit(master, config, worker, request if planned.is_new else replace(request, try_number=2))
         _mark_complete(exporter, request, well=status == EXIT_DONE)
         return status
-    for left in world.left_out:
-        click.echo(str(left), err=True)
-    if not world.left_out:
-        click.echo("Nothing new.")
-    report_letters(exporter, click.echo)  # no driver does, and one before may have died between commit and report
     report = RunReport(left_out=world.left_out)
+    _summarise(report, config)
+    report_letters(exporter, click.echo)  # no driver does, and one before may have died between commit and report
     _mark_complete(exporter, request, well=report.exit_status == EXIT_DONE)
     return report.exit_status

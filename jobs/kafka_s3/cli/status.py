@@ -20,25 +20,26 @@ from kafka_s3.cli.common import (
     print_json,
     print_table,
 )
+from kafka_s3.cli.problems import as_json_problem, print_problem
 from kafka_s3.commit_log import Entry, to_builtins
 from kafka_s3.export.health import Health, duration_text, look
 from kafka_s3.export.reexport import ReexportedWindow, windows
 from kafka_s3.export.status import PartitionStatus, Status, summary
 from kafka_s3.settings.model import Policies
-from kafka_s3.troubles import LeftOut, Trouble
 from kafka_s3.wiring import make_broker, make_log
 
 WINDOWS_MAX: Final = 20  # that are printed; --json has all
 
 
-@click.command("status", short_help="Positions, lag, last commits, and what needs somebody.")
+@click.command("status", short_help="Positions, lag, last commits, and what needs attention.")
 @configured
 @click.option("--entries", type=click.IntRange(1), default=10, show_default=True, help="How many log entries to read.")
 @as_json
 def command(config: Path, worker: Path | None, entries: int, json_: bool) -> None:
     """Show where the export of CONFIG stands: positions and lag, the last log entries, what failed and what to do.
 
-    Exits with 1 if a partition needs somebody, or if Kafka did not answer (the log's part is shown all the same).
+    Exits with 1 if anything needs attention: a run would stop, or leave something out, the newest commit of a topic
+    rejected most of its records, or Kafka did not answer (the log's part is shown all the same).
     """
     settings = load_configuration(config, worker).settings
     log = make_log(settings)
@@ -46,11 +47,11 @@ def command(config: Path, worker: Path | None, entries: int, json_: bool) -> Non
     # One more than is printed shows whether there are more.
     again = windows(settings, log.store, None if json_ else WINDOWS_MAX + 1)
     if json_:
-        print_json({**_as_json(health), "reexported": [_window_as_json(each) for each in again]})
+        print_json({**_as_json(health, config), "reexported": [_window_as_json(each) for each in again]})
     else:
-        _print(health, config, f"s3://{settings.s3.bucket}/{log.layout.log_prefix}", settings.policies)
+        show(health, config, f"s3://{settings.s3.bucket}/{log.layout.log_prefix}", settings.policies)
         _print_windows(again)
-    raise click.exceptions.Exit(0 if health.status.is_well else 1)
+    raise click.exceptions.Exit(0 if health.status.is_ok else 1)
 
 
 def _window_as_json(each: ReexportedWindow) -> dict[str, object]:
@@ -83,12 +84,12 @@ def _print_windows(again: Sequence[ReexportedWindow]) -> None:
         click.echo("and older ones: --json names them all")
 
 
-def _as_json(health: Health) -> dict[str, object]:
+def _as_json(health: Health, config: Path) -> dict[str, object]:
     status = health.status
     return {
         "connector": status.name,
         "summary": summary(status),
-        "well": status.is_well,
+        "ok": status.is_ok,
         "state": health.state.value,
         "at_ms": health.at_ms,
         "lag_records": health.lag_records,
@@ -100,6 +101,7 @@ def _as_json(health: Health) -> dict[str, object]:
         "records_per_s": health.records_per_s,
         "notes": list(health.notes),
         "kafka_error": status.kafka_error,
+        "problems": [as_json_problem(problem, config) for problem in status.problems],
         "partitions": [
             {
                 "topic": each.tp.topic,
@@ -130,13 +132,11 @@ def _as_json(health: Health) -> dict[str, object]:
     }
 
 
-def _print(health: Health, config: Path, where: str, policies: Policies) -> None:
+def show(health: Health, config: Path, where: str, policies: Policies) -> None:
     status = health.status
     click.echo(summary(status))
     for line in _numbers(health):
         click.echo(line)
-    if status.kafka_error is not None:
-        click.echo(f"Kafka: {status.kafka_error}")
     click.echo()
     print_table(
         f"Connector {status.name}",
@@ -205,25 +205,10 @@ def _print_open(status: Status) -> None:
         click.echo(f"\nTopic {topic} is not in the log yet: the next run writes its positions.")
 
 
-def _way_out(left: LeftOut, config: Path, policies: Policies) -> str:
-    """The command that resolves it, or what to do where none can."""
-    if left.is_allowed(policies):
-        return "The next run writes that down and goes on: the configuration allows it"
-    if left.trouble is Trouble.UNREACHABLE:
-        return f"When its broker is back: kafka-s3 run {config}"
-    if left.trouble is Trouble.DELETED:
-        return f"Until then the others are exported: kafka-s3 plan {config}"
-    if left.resume is None:
-        return f"Export it again from where Kafka's log is as it was: kafka-s3 rewind {config} --to {left.tp}=OFFSET"
-    name = left.tp.topic if left.trouble is Trouble.RECREATED else str(left.tp)
-    policy = "export.on.topic.recreated=restart" if left.trouble is Trouble.RECREATED else "export.on.data.loss=record"
-    return f"To go on all the same: kafka-s3 rewind {config} --accept {name}, or {policy} for every run"
-
-
 def _print_problems(status: Status, config: Path, policies: Policies) -> None:
-    for failed in status.failed:
-        click.echo(f"\nFailed: {failed.tp} [{failed.start}, {failed.end}): {failed.reason}")
-        click.echo(f"  Every run tries it again. When the reason is gone: kafka-s3 run {config}")
+    for problem in status.problems:
+        click.echo()
+        print_problem(problem, config)
     for seq, gap in status.gaps:
         click.echo(
             f"\nLost: {gap.topic}-{gap.partition} [{gap.start}, {gap.end}), accepted in entry {seq}: {gap.reason}"
@@ -235,7 +220,8 @@ def _print_problems(status: Status, config: Path, policies: Policies) -> None:
             f" {restart.reason}"
         )
     for left in status.left_out:
-        click.echo(f"\nLeft out: {left}")
-        click.echo(f"  {_way_out(left, config, policies)}")
-    if not status.is_well and status.entries:
+        if left.is_allowed(policies):
+            click.echo(f"\nLeft out: {left}")
+            click.echo("  The next run writes that down and goes on: the configuration allows it.")
+    if not status.is_ok and status.entries:
         click.echo(f"\nTo check what is in the bucket: kafka-s3 verify {config}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import click
@@ -18,7 +20,10 @@ from kafka_s3.cli.common import (
     printable,
     progress_bar,
 )
+from kafka_s3.cli.problems import as_json_problem, print_problem
+from kafka_s3.export.diagnosis import Problem
 from kafka_s3.export.garbage.orphans import Orphan
+from kafka_s3.export.status import problems
 from kafka_s3.export.verify.verify import Kafka, Progress, Verified, verify
 from kafka_s3.settings import Settings
 from kafka_s3.wiring import make_broker, make_log, make_registries
@@ -40,22 +45,30 @@ def command(config: Path, worker: Path | None, against_kafka: bool, since: int, 
     number of records. Lost offsets, what was rewound, and offsets that Kafka no longer has are notes. Objects that no
     entry lists (orphans of failed runs) are reported too, and are no error. Nothing is written.
 
-    Exits with 1 if anything is wrong: each finding says where, what was expected, what was found and what to do.
+    Exits with 1 if anything is wrong: each finding says where, what was expected, what was found and what to do. Also
+    if the export needs attention by what its log says (and Kafka, with --against-kafka), which `kafka-s3 status` says
+    in the same words; and if there is no log entry, so that nothing was proved.
     """
     settings = load_configuration(config, worker).settings
     log = make_log(settings)
     with progress_bar("log entries", _shown) as tell:
+        open_broker = partial(make_broker, settings) if against_kafka else None
+        found = problems(settings, log, open_broker)
         kafka = _kafka(settings) if against_kafka else None
         verified = verify(settings, log, kafka, since=since, parallel=parallel, tell=tell)
+    is_ok = verified.ok and verified.entries > 0 and not found
     if json_:
-        print_json(as_values(verified))
+        print_json({**as_values(verified), "ok": is_ok, "problems": [as_json_problem(each, config) for each in found]})
     else:
-        _print(verified, against_kafka=against_kafka)
-    raise click.exceptions.Exit(1 if verified.findings_count else 0)
+        _print(verified)
+        for problem in found:
+            print_problem(problem, config)
+        _conclude(verified, found, f"s3://{settings.s3.bucket}/{log.layout.log_prefix}", against_kafka=against_kafka)
+    raise click.exceptions.Exit(0 if is_ok else 1)
 
 
 def as_values(verified: Verified) -> dict[str, object]:
-    """What `--json` prints."""
+    """What `--json` prints of what was checked."""
     orphans = None if verified.orphans is None else [orphan_values(orphan) for orphan in verified.orphans]
     findings = [asdict(finding) for finding in verified.findings]
     return {"ok": verified.ok, **asdict(verified), "findings": findings, "orphans": orphans}
@@ -75,7 +88,7 @@ def _shown(at: Progress) -> tuple[int | None, int, str]:
     return at.entries_total, at.entries, f"log entries, {at.objects:,} objects, {megabytes(at.bytes)}"
 
 
-def _print(verified: Verified, *, against_kafka: bool) -> None:
+def _print(verified: Verified) -> None:
     for finding in verified.findings:
         click.echo(f"WRONG {printable(finding.where)}")
         click.echo(f"  expected: {printable(finding.expected)}")
@@ -86,12 +99,24 @@ def _print(verified: Verified, *, against_kafka: bool) -> None:
     for note in verified.notes:
         click.echo(f"Note: {printable(note)}")
     _print_orphans(verified)
+
+
+def _conclude(verified: Verified, found: Sequence[Problem], where: str, *, against_kafka: bool) -> None:
+    """What was proved, and no more than that."""
     compared = f", {count(verified.ranges_compared, 'range')} compared with Kafka" if against_kafka else ""
-    click.echo(
+    counted = (
         f"{count(verified.entries, 'log entry', 'log entries')}, {count(verified.objects, 'object')}, "
         f"{count(verified.records, 'record')}, {count(verified.bytes, 'byte')}{compared}: "
-        + (f"{count(verified.findings_count, 'thing')} wrong." if verified.findings_count else "all as it should be.")
     )
+    if verified.findings_count:
+        click.echo(f"{counted}{count(verified.findings_count, 'thing')} wrong.")
+    elif not verified.entries:
+        click.echo(f"Nothing was verified: there is no entry to check under {where}.")
+    elif found:
+        many = "a problem needs" if len(found) == 1 else f"{len(found)} problems need"
+        click.echo(f"{counted}as the log says, but {many} attention.")
+    else:
+        click.echo(f"{counted}all as it should be.")
 
 
 def _print_orphans(verified: Verified) -> None:

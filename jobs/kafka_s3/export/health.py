@@ -15,6 +15,7 @@ from typing import Final
 
 from kafka_s3.commit_log import Entry, Kind
 from kafka_s3.errors import DataLoss, ExporterError
+from kafka_s3.export.diagnosis import Refused
 from kafka_s3.export.log import Log
 from kafka_s3.export.status import PartitionStatus, Status
 from kafka_s3.export.status import look as look_at_status
@@ -37,10 +38,10 @@ class State(enum.StrEnum):
     """What there is to say of a connector in one word; the first that is so, from the top."""
 
     KAFKA_DOWN = "kafka_down"  # it did not answer
-    FAILED = "failed"  # a partition needs somebody: a range failed, or it is left out
+    FAILED = "failed"  # something needs attention: a run would stop, or it leaves something out
     NEVER_RAN = "never_ran"  # the log is empty
     LATE = "late"  # records wait longer for their run than a run may reasonably take
-    WELL = "well"
+    OK = "ok"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def look(
             oldest = _oldest(opened[0], waiting, at_ms, fetch_time_max_s)
             retention = dict(opened[0].retention_ms(sorted({each.tp.topic for each in waiting})))
         except ExporterError as error:
-            status = replace(status, kafka_error=str(error))
+            status = replace(status, kafka_error=str(error), problems=(*status.problems, Refused(error)))
     is_known = status.kafka_error is None
     last_commit_ms, records_per_s = _commit(log, status.entries)
     overdue_ms = _overdue_ms(settings.schedule, status, oldest, at_ms) if is_known else None
@@ -273,13 +274,13 @@ def _commit(log: Log, entries: Sequence[Entry]) -> tuple[int | None, float | Non
 
 
 def _state(status: Status, overdue_ms: int | None, schedule: ScheduleSettings, at_ms: int) -> State:
-    if status.kafka_error is not None:
+    if status.is_kafka_silent:
         return State.KAFKA_DOWN
-    if not status.is_well:
+    if not status.is_ok:
         return State.FAILED
     if not status.entries:
         return State.NEVER_RAN
     # A run takes its time: late is one that lets an hour pass, or its next boundary.
     if overdue_ms and (overdue_ms >= _HOUR_MS or following(schedule, at_ms - overdue_ms) <= at_ms):
         return State.LATE
-    return State.WELL
+    return State.OK

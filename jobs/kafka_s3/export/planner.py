@@ -67,6 +67,13 @@ def _observe(settings: Settings, broker: Broker, head: Committed | None) -> Worl
             f"Connector {settings.name} names topics that do not exist on the broker: {', '.join(missing)}.",
             next="Create them, or correct `topics`; the client also needs Describe permission on them.",
         )
+    if settings.topics_regex is not None and not views and not known:
+        raise TopicMissing(
+            f"Connector {settings.name} exports the topics that match topics.regex={settings.topics_regex}, and none"
+            " on the broker does.",
+            next="Create one, or correct the pattern, which has to match a whole name; the client also needs Describe"
+            " permission on them.",
+        )
     left_out = [deleted(name, state) for name, state in known.items() if name not in views and settings.exports(name)]
     others = {name for name, view in views.items() if name in known and known[name].topic_id != view.topic_id}
     left_out += [recreated(known[name], views[name]) for name in sorted(others)]

@@ -10,14 +10,13 @@ Nothing but the bucket is remembered between two runs, and nothing but `If-None-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from kafka_s3 import __version__
 from kafka_s3.commit_log import BYTES_VERSION, FailedRange, Kind, Plan
 from kafka_s3.crash_points import CrashPoint, passing
 from kafka_s3.errors import (
     EXIT_DATA,
-    EXIT_DONE,
     EXIT_TEMPORARY,
     ExporterError,
     KafkaUnavailable,
@@ -25,11 +24,13 @@ from kafka_s3.errors import (
     RegistryUnavailable,
 )
 from kafka_s3.export import first_use
+from kafka_s3.export.diagnosis import said
 from kafka_s3.export.entries import failed_under, new_entry, put, same_commit
 from kafka_s3.export.garbage.gc import abort_lost_uploads, sweep
 from kafka_s3.export.log import Committed, Log, Lost, Planned, check_has_key
 from kafka_s3.export.outcome import Exported, contiguous
 from kafka_s3.export.planner import World, changed_while_read, is_passed, next_plan, observe, to_repeat
+from kafka_s3.export.report import RunReport as RunReport
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
 from kafka_s3.naming import LogLayout
 from kafka_s3.planning import PinnedEnds, RunRequest, interval_of, moved
@@ -55,26 +56,6 @@ class Exporter:
         return Log(self.store, LogLayout(self.settings.log_root, self.settings.name), self.settings.log_key)
 
 
-@dataclass(slots=True)
-class RunReport:
-    """What a run did. `exit_status` is 0 only if nothing failed and nothing was left out."""
-
-    committed: list[Committed] = field(default_factory=list)
-    failures: list[tuple[TopicPartition, Failure]] = field(default_factory=list)
-    left_out: tuple[LeftOut, ...] = ()
-
-    @property
-    def exit_status(self) -> int:
-        statuses = {failure.exit_status for _, failure in self.failures}
-        statuses |= {left.exit_status for left in self.left_out}
-        if EXIT_TEMPORARY in statuses:  # a retry helps some partitions, and meets the others' errors again
-            return EXIT_TEMPORARY
-        return max(statuses, default=EXIT_DONE)
-
-    def problems(self) -> list[str]:
-        return [*(failure.reason for _, failure in self.failures), *(str(left) for left in self.left_out)]
-
-
 def prepare(exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None) -> tuple[Planned | None, World]:
     """Make sure that a plan is in the bucket if there is anything to do: an open one, or a new one of this run.
 
@@ -92,7 +73,7 @@ def prepare(exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None
 
 def run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell) -> RunReport:
     """Do all there is to do for a request, and say how it went. Raises what stops the whole run."""
-    report = RunReport()
+    report = RunReport(rejected_max=exporter.settings.dead_letters.fraction_attention)
     try:
         _run(exporter, request, execute, tell, report)
     except ExporterError:
@@ -176,7 +157,8 @@ def _see(exporter: Exporter, request: RunRequest, head: Committed | None, tell: 
 def _write_first_positions(exporter: Exporter, request: RunRequest, head: Committed | None, world: World) -> Committed:
     log, settings = exporter.log, exporter.settings
     if not world.first_seen and world.left_out:
-        raise KafkaUnavailable(str(world.left_out[0]))
+        words = said(world.left_out[0])
+        raise KafkaUnavailable(words.what, next=words.next)
     if head is None:
         first_use.check_no_traces(log, settings, world.topics)
     for topic in sorted(world.first_seen):
@@ -279,7 +261,9 @@ def _close(
     if isinstance(committed, Lost):
         committed = same_commit(committed.winner, entry)
     passing(CrashPoint.COMMITTED)
-    tell(f"commit {plan.seq}: {sum(done.records for done in exported.ranges)} records")
+    rejected = sum(done.rejected for done in exported.ranges)
+    besides = f", {rejected} rejected" if rejected else ""
+    tell(f"commit {plan.seq}: {sum(done.records for done in exported.ranges)} records{besides}")
     return committed, exported.failures
 
 

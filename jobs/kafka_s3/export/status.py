@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kafka_s3.commit_log import Entry, FailedRange, Plan, RangeGap, Restart
-from kafka_s3.errors import ExporterError
+from kafka_s3.errors import DataError, ExporterError
+from kafka_s3.export.diagnosis import (
+    JUDGED_ENTRIES,
+    LettersUnsent,
+    Problem,
+    RangeFailed,
+    Refused,
+    TopicRejected,
+    is_silence,
+    of_log,
+    of_world,
+    said,
+)
 from kafka_s3.export.log import Log
 from kafka_s3.export.planner import World, observe
 from kafka_s3.ports import Broker, PartitionOffsets
@@ -38,7 +50,10 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What was found. `entries` are the newest ones, newest first; `kafka_error` is why Kafka's part is missing."""
+    """What was found. `entries` are the newest ones, newest first; `kafka_error` is why Kafka's part is missing.
+
+    `problems`: what needs attention; without one, a run that begins now has nothing to stop at that can be known.
+    """
 
     name: str
     entries: tuple[Entry, ...]
@@ -47,6 +62,7 @@ class Status:
     first_seen: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
     kafka_error: str | None
+    problems: tuple[Problem, ...] = ()
 
     @property
     def failed(self) -> tuple[FailedRange, ...]:
@@ -64,23 +80,44 @@ class Status:
         return tuple((entry.seq, restart) for entry in self.entries for restart in entry.restarts)
 
     @property
-    def is_well(self) -> bool:
-        return not (self.failed or self.left_out or self.kafka_error)
+    def is_ok(self) -> bool:
+        return not self.problems
+
+    @property
+    def is_kafka_silent(self) -> bool:
+        """Whether Kafka did not answer. An answer that is an error is a problem of another kind."""
+        return self.kafka_error is not None and any(is_silence(problem) for problem in self.problems)
+
+    @property
+    def stuck(self) -> tuple[TopicPartition, ...]:
+        """Partitions that are not exported while the others are."""
+        failed = {problem.failed.tp for problem in self.problems if isinstance(problem, RangeFailed)}
+        return tuple(sorted(failed | {problem.tp for problem in self.problems if isinstance(problem, LeftOut)}))
 
 
-def look(settings: Settings, log: Log, open_broker: Callable[[], Broker], *, entries_max: int) -> Status:
-    """The status of one connector. A broker that does not answer leaves its part out; the store's errors are raised."""
+def look(settings: Settings, log: Log, open_broker: Callable[[], Broker] | None, *, entries_max: int) -> Status:
+    """The status of one connector. A broker that does not answer leaves its part out; the store's errors are raised.
+
+    `open_broker=None`: Kafka is not asked.
+    """
     assert entries_max > 0
-    committed = list(itertools.islice(log.entries(), entries_max))
+    committed = list(itertools.islice(log.entries(), max(entries_max, JUDGED_ENTRIES)))
     head = committed[0] if committed else None
     planned = log.open_plan(head) if head is not None else None
-    entries = tuple(each.entry for each in committed)
+    entries = tuple(each.entry for each in committed[:entries_max])
+    found: list[Problem] = []
     world: World | None = None
     kafka_error = None
-    try:
-        world = observe(settings, open_broker(), head)
-    except ExporterError as error:
-        kafka_error = str(error)
+    if open_broker is not None:
+        try:
+            world = observe(settings, open_broker(), head)
+        except ExporterError as error:
+            kafka_error = str(error)
+            found.append(Refused(error))
+    if world is not None:
+        found += of_world(settings, log, head, world)
+    if world is None or head is not None:
+        found += of_log(settings, log, committed)
     return Status(
         name=settings.name,
         entries=entries,
@@ -89,7 +126,16 @@ def look(settings: Settings, log: Log, open_broker: Callable[[], Broker], *, ent
         first_seen=tuple(sorted(world.first_seen)) if world is not None else (),
         left_out=world.left_out if world is not None else (),
         kafka_error=kafka_error,
+        problems=tuple(found),
     )
+
+
+def problems(settings: Settings, log: Log, open_broker: Callable[[], Broker] | None) -> tuple[Problem, ...]:
+    """What needs attention, also where the log is damaged; without a broker, as far as the log says it."""
+    try:
+        return look(settings, log, open_broker, entries_max=1).problems
+    except DataError as error:
+        return (Refused(error),)
 
 
 def _partitions(entries: tuple[Entry, ...], world: World | None) -> tuple[PartitionStatus, ...]:
@@ -108,14 +154,9 @@ def _partitions(entries: tuple[Entry, ...], world: World | None) -> tuple[Partit
 
 
 def summary(status: Status) -> str:
-    """One sentence for somebody who was just woken up."""
-    if status.kafka_error is not None:
-        known = f"; what the log says is below, up to entry {status.entries[0].seq}" if status.entries else ""
-        return f"Kafka could not be asked{known}."
-    stuck = sorted({left.tp for left in status.left_out} | {failed.tp for failed in status.failed})
-    if stuck:
-        names = ", ".join(map(str, stuck[:5])) + (", …" if len(stuck) > 5 else "")
-        return f"{len(stuck)} of {len(status.partitions)} partitions need somebody: {names}; the others are exported."
+    """One sentence for somebody who was just woken up, and one more for each kind of problem."""
+    if status.problems:
+        return " ".join(_summed(status))
     lag = sum(partition.lag or 0 for partition in status.partitions)
     behind = f"{lag:,} offsets wait for the next run" if lag else "everything that can be read is exported"
     if not status.entries:
@@ -123,4 +164,22 @@ def summary(status: Status) -> str:
     if status.open_plan is not None:
         at_work = f"plan {status.open_plan.seq} of run {status.open_plan.run.run_id} is open"
         return f"No problem: {at_work} (a run is at work, or the next one finishes it); {behind}."
-    return f"All is well: {behind}; the newest entry is {status.entries[0].seq} of run {status.entries[0].run_id}."
+    return f"OK: {behind}; the newest entry is {status.entries[0].seq} of run {status.entries[0].run_id}."
+
+
+def _summed(status: Status) -> Iterator[str]:
+    if status.is_kafka_silent:
+        known = f"; what the log says is below, up to entry {status.entries[0].seq}" if status.entries else ""
+        yield f"Kafka could not be asked{known}."
+    refused = [each for each in status.problems if isinstance(each, Refused) and not is_silence(each)]
+    if refused:
+        yield f"A run would stop: {said(refused[0]).what}"
+    stuck = status.stuck
+    if stuck:
+        names = ", ".join(map(str, stuck[:5])) + (", …" if len(stuck) > 5 else "")
+        many = f"{len(stuck)} of {len(status.partitions)} partitions"
+        others = "" if refused or status.is_kafka_silent else "; the others are exported"
+        yield f"{many} {'needs' if len(stuck) == 1 else 'need'} attention: {names}{others}."
+    for each in status.problems:
+        if isinstance(each, TopicRejected | LettersUnsent):
+            yield said(each).what

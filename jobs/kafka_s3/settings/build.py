@@ -155,6 +155,7 @@ def _dead_letters(checked: Checked) -> DeadLetters:
         replication=checked.number(f"{prefix}.topic.replication.factor"),
         headers=checked.flag(f"{prefix}.context.headers.enable"),
         fraction_max=float(checked.text("export.errors.fraction.max")),
+        fraction_attention=float(checked.text("export.errors.fraction.attention")),
         log=checked.flag("errors.log.enable"),
     )
 

@@ -213,4 +213,13 @@ PROPERTIES: tuple[Property, ...] = (
         check=checks.fraction,
         only=Only("errors.tolerance", ("all",), "without errors.tolerance=all a bad record stops its partition"),
     ),
+    Property(
+        "export.errors.fraction.attention",
+        Kind.STRING,
+        "0.5",
+        "Part of a topic's records in a commit that may be bad: with more, the commit stands, its run ends with status"
+        " 65, and the connector is not ok until a later commit of the topic has fewer. 1: never.",
+        check=checks.fraction,
+        only=Only("errors.tolerance", ("all",), "without errors.tolerance=all a bad record stops its partition"),
+    ),
 )

@@ -214,13 +214,15 @@ class DeadLetters:
     """What becomes of bad records beside their object in the bucket (`errors.tolerance=all` only).
 
     `topic`: they are produced there too, with Connect's headers where `headers` says so; `replication` if it has to
-    be created. `fraction_max`: more bad records among those of a range than this stop it.
+    be created. `fraction_max`: more bad records among those of a range than this stop it. `fraction_attention`: with
+    more among a topic's records in a commit, the commit stands and the connector needs attention.
     """
 
     topic: str | None = None
     replication: int = 3
     headers: bool = False
     fraction_max: float = 1.0
+    fraction_attention: float = 0.5
     log: bool = False  # errors.log.enable
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_s3.commit_log import Entry, Plan
+from kafka_s3.export.diagnosis import Problem
 from kafka_s3.export.log import Committed
+from kafka_s3.settings.model import DeadLetters
 
 if TYPE_CHECKING:
     from kafka_s3_airflow.page.views import CommitRow
@@ -30,6 +32,10 @@ class Connector:
         return self.path.name
 
 
+#: The settings that a log's problems follow from: of dead letters, `topics` and `topics.regex`.
+JudgedBy = tuple[DeadLetters, tuple[str, ...], str | None]
+
+
 @dataclass(frozen=True, slots=True)
 class LogView:
     """The newest of a connector's log: the entry that is its state, the plan that is open, and the rows above."""
@@ -39,6 +45,8 @@ class LogView:
     committed: Committed | None
     open_plan: Plan | None
     rows: tuple[CommitRow, ...]
+    problems: tuple[Problem, ...] = ()  # of this log alone
+    judged_by: JudgedBy | None = None
 
     @property
     def head(self) -> Entry | None:

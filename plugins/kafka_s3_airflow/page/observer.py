@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kafka_s3.errors import ConfigurationError, KafkaUnavailable
+from kafka_s3.export.diagnosis import JUDGED_ENTRIES, LettersUnsent, Problem, of_log
 from kafka_s3.export.health import Health, look
 from kafka_s3.export.letters.objects import read_letters
 from kafka_s3.export.log import Log
@@ -25,7 +26,7 @@ from kafka_s3_airflow.page.asked import Answer, Asked, Limits
 from kafka_s3_airflow.page.folder import Folder
 from kafka_s3_airflow.page.hiding import concealed
 from kafka_s3_airflow.page.history import History, Page, Rows
-from kafka_s3_airflow.page.model import AirflowFacts, Connector, LogView
+from kafka_s3_airflow.page.model import AirflowFacts, Connector, JudgedBy, LogView
 from kafka_s3_airflow.page.views import commit_detail, letter_view, window_view
 
 LOG_FRESH_MS: Final = 3_000
@@ -188,6 +189,7 @@ class Observer:
         committed = known.committed if known is not None and known.rows[:1] == page.rows[:1] else None
         if committed is None and newest is not None:
             committed = history.log.newest()
+            known = None
         planned = history.log.open_plan(committed) if committed is not None else None
         bucket = loaded.settings.s3.bucket
         return LogView(
@@ -196,7 +198,17 @@ class Observer:
             committed=committed,
             open_plan=planned.plan if planned is not None else None,
             rows=page.rows,
+            problems=self._problems(loaded, history.log, known if committed is not None else None),
+            judged_by=_judged_by(loaded.settings),
         )
+
+    @staticmethod
+    def _problems(loaded: _Loaded, log: Log, known: LogView | None) -> tuple[Problem, ...]:
+        """What the log says needs attention: of one that was looked at already only dead letters may be sent since."""
+        is_same = known is not None and known.judged_by == _judged_by(loaded.settings)
+        if known is not None and is_same and not any(isinstance(each, LettersUnsent) for each in known.problems):
+            return known.problems
+        return tuple(of_log(loaded.settings, log, list(itertools.islice(log.entries(), JUDGED_ENTRIES))))
 
     def _ask_kafka(self, dag_id: str) -> Health:
         """Raises where Kafka did not answer, so that its last answer is kept, with its age."""
@@ -208,7 +220,7 @@ class Observer:
             at_ms=self.now_ms(),
             entries_max=HEALTH_ENTRIES,
         )
-        if health.status.kafka_error is not None:
+        if health.status.kafka_error is not None and health.status.is_kafka_silent:
             raise KafkaUnavailable(health.status.kafka_error)
         return health
 
@@ -278,3 +290,7 @@ def _log(loaded: _Loaded) -> Log:
 
 def _dag_of(wanted: CommitsWanted | EntryWanted) -> str:
     return wanted.dag_id
+
+
+def _judged_by(settings: Settings) -> JudgedBy:
+    return settings.dead_letters, settings.topics, settings.topics_regex

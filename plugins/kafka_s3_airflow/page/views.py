@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final, TypedDict
 
 from kafka_s3.commit_log import Entry, FailedRange, Interval, ObjectEntry, Plan, RangeEntry
+from kafka_s3.export.diagnosis import is_of_log, is_silence, said
 from kafka_s3.export.health import Health, State
 from kafka_s3.export.reexport import ReexportedWindow
 from kafka_s3.letters import DeadLetter
@@ -229,12 +230,12 @@ def _state(
         return "broken" if log.is_final else "failed", [log.error]
     if log.value is None:
         return "asking", []
-    why = _needs_somebody(log.value, kafka.value)
+    why = _problems(connector, log.value, kafka.value)
     if facts.run is not None and facts.run.state == "failed":
         why.append(f"The newest run of its DAG failed: {facts.run.run_id}.")
-    if why:
-        return "failed", why
     error = _kafka_error(kafka, now_ms)
+    if why:
+        return State.FAILED.value, [*why, error] if error is not None else why
     if error is not None:
         return "kafka_down", [error]
     if log.value.head is None:
@@ -242,14 +243,16 @@ def _state(
     if kafka.value is None:
         return "asking", []
     if kafka.value.state is State.LATE:
-        return "late", ["Records of an interval that is over are not exported yet."]
-    return "well", []
+        return State.LATE.value, ["Records of an interval that is over are not exported yet."]
+    return State.OK.value, []
 
 
-def _needs_somebody(log: LogView, health: Health | None) -> list[str]:
-    failed = [_failed_text(each) for each in log.head.failed] if log.head is not None else []
-    left_out = [str(each) for each in health.status.left_out] if health is not None else []
-    return failed + left_out
+def _problems(connector: Connector, log: LogView, health: Health | None) -> list[str]:
+    """What needs attention, as `kafka-s3 status` says it; the log's part is of the log that is shown, which may be
+    newer than Kafka's answer."""
+    others = [each for each in health.status.problems if not is_of_log(each)] if health is not None else []
+    found = [*log.problems, *(each for each in others if not is_silence(each))]
+    return list(dict.fromkeys(str(said(each, str(connector.path))) for each in found))
 
 
 def _kafka_error(kafka: Answer[Health], now_ms: int) -> str | None:

@@ -13,12 +13,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from kafka_s3.errors import LogDamaged
 from kafka_s3.export.letters.objects import CommitLetters, commits_with_letters, read_letters
-from kafka_s3.export.log import Log, check_mark
+from kafka_s3.export.letters.reported import reported
+from kafka_s3.export.log import Log
 from kafka_s3.export.run import Exporter, Tell
-from kafka_s3.letters import DeadLetter, reported_key, reported_prefix
-from kafka_s3.naming import parse_seq
+from kafka_s3.letters import DeadLetter, reported_key
 from kafka_s3.ports import LetterSink
 
 
@@ -28,7 +27,7 @@ def report(exporter: Exporter, sink: LetterSink, tell: Tell) -> int:
     Where nothing was committed since, it costs two LISTs; a marker is written only where there is something new.
     """
     log, total = exporter.log, 0
-    before = _reported(log)
+    before = reported(log)
     newest, commits = commits_with_letters(log, after_seq=before)
     marked = before
     for commit in commits:
@@ -55,19 +54,6 @@ class _Letters:
             for letter in read_letters(self._log, done):
                 self.count += 1
                 yield letter
-
-
-def _reported(log: Log) -> int:
-    """The newest entry that was reported, -1 for none."""
-    for info in log.store.list(reported_prefix(log.layout), limit=1):
-        seq = parse_seq(info.key)
-        if seq is None:
-            raise LogDamaged(
-                f"{info.key} is no marker of reported dead letters.", next="Remove what does not belong there."
-            )
-        check_mark(log, info.key)
-        return seq
-    return -1
 
 
 def _mark(log: Log, seq: int, letters: int) -> None:

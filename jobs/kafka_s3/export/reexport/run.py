@@ -28,7 +28,8 @@ from kafka_s3.export.reexport.plan import check_apart, live_ranges, make_plan
 from kafka_s3.export.reexport.reached import Live, check_reached
 from kafka_s3.export.reexport.select import LiveRange
 from kafka_s3.export.reexport.window import check_window, claimed_layout, of_window
-from kafka_s3.export.run import Execute, Exporter, RunReport, Tell, executed, why_not_finished
+from kafka_s3.export.report import RunReport
+from kafka_s3.export.run import Execute, Exporter, Tell, executed, why_not_finished
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
 from kafka_s3.planning import RunRequest
 from kafka_s3.ports import PartitionOffsets

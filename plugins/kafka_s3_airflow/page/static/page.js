@@ -6,7 +6,7 @@ const runId = wanted.get("run_id");
 const main = document.getElementById("main");
 
 const STATES = {
-  well: ["Well", "●"],
+  ok: ["OK", "●"],
   late: ["Late", "▲"],
   failed: ["Failed", "✖"],
   broken: ["Broken configuration", "✖"],
@@ -14,7 +14,7 @@ const STATES = {
   kafka_down: ["Kafka down", "▲"],
   asking: ["Looking …", "…"],
 };
-const WORST_FIRST = ["broken", "failed", "kafka_down", "late", "never_ran", "asking", "well"];
+const WORST_FIRST = ["broken", "failed", "kafka_down", "late", "never_ran", "asking", "ok"];
 
 // Nodes. Children that are no nodes become text; nothing is ever parsed as HTML.
 
@@ -289,13 +289,13 @@ function startList() {
     if (!isThere) {
       replaceAll(make("h1", {}, "Kafka to S3"), make("div", { class: "bar" }, summary,
         make("label", { for: "search" }, "Search", search),
-        make("label", { for: "only" }, only, "Only what needs somebody")), body);
+        make("label", { for: "only" }, only, "Only what needs attention")), body);
       isThere = true;
     }
     const text = search.value.toLowerCase();
     const shown = all
       .filter((each) => [each.name, each.topics_regex ?? "", ...each.topics].some((name) => name.toLowerCase().includes(text)))
-      .filter((each) => !only.checked || !["well", "asking"].includes(each.state))
+      .filter((each) => !only.checked || !["ok", "asking"].includes(each.state))
       .sort((a, b) => WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state) || a.name.localeCompare(b.name));
     const counted = WORST_FIRST.map((name) => [name, all.filter((each) => each.state === name).length]).filter((each) => each[1] > 0);
     summary.textContent = `${all.length} connectors: ${counted.map(([name, n]) => `${n} ${STATES[name][0].toLowerCase()}`).join(", ")}`;
