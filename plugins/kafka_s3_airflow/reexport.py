@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from airflow.sdk import DAG, Asset, TriggerRule, get_current_context, task
+from airflow.sdk import DAG, Asset, Param, TriggerRule, get_current_context, task
 from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_s3.settings import Outline
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+ANEW: Final = "anew"
 _ANNOUNCED: Final = "kafka_s3_window_announced"  # in the task's context: the window's log, and the entry announced
 
 
@@ -61,6 +62,14 @@ def reexport_dag(
         allowed_run_types=["manual", "backfill", "operator_triggered"],  # type: ignore[list-item]  # by their values
         auto_register=False,
         tags=["kafka-s3"],
+        params={
+            ANEW: Param(
+                False,
+                type="boolean",
+                title="Withdraw and export anew",
+                description="If another run has committed the window, withdraw that, and export the window once more.",
+            )
+        },
         doc_md=_document(connector, known),
         default_args=dict(default_args),
     ) as dag:
@@ -91,7 +100,7 @@ def plan(connector: str) -> bool:
         check_spark()  # as the live `plan` does
         at_ms = int(time.time() * 1000)
         request = RunRequest(context["run_id"], context["ti"].try_number, interval_of(context), at_ms)
-        planned = prepare(exporter, request, log.info)
+        planned = prepare(exporter, request, log.info, anew=context["params"].get(ANEW) is True)
     if planned is None:
         log.info("The window is committed: the export is skipped.")
         return False
@@ -160,5 +169,5 @@ def _document(connector: str, known: Outline) -> str:
         f"- Never runs by itself. Start a backfill over the windows ({spoken(known.schedule)}), or trigger it with a"
         " logical date: the window is the last one that ends at or before it.\n"
         f"- {known.reexports_max} windows at once; a backfill has a limit of its own. A window that is committed is"
-        " left as it is.\n"
+        f" left as it is, unless the run's parameter `{ANEW}` is set: then it is withdrawn first.\n"
     )

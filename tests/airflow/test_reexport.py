@@ -46,6 +46,7 @@ def test_what_the_dag_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert bag.dags["b__reexport"].max_active_runs == 7
     assert {each.max_active_tis_per_dag for each in dag.tasks} == {None}
     assert dag.task_dict["export"].reexport
+    assert (dag.params["anew"], dag.params.get_param("anew").schema["type"]) == (False, "boolean")
     assert not bag.dags["a"].task_dict["export"].reexport
     again = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
     assert (again.dag_id, sorted(again.task_dict)) == ("a__reexport", ["complete", "export", "plan"])

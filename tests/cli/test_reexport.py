@@ -115,3 +115,24 @@ def test_a_window_that_is_not_exported_yet(dated: Connector) -> None:
     _produce(dated, 0, 3, NOON)
     assert "has exported nothing yet" in _call(dated, "reexport", *HOUR, status=75).stderr
     _call(dated, "reexport", "--from", "2026-01-01T12:00:00Z", "--to", "2026-01-01T12:00:00Z", status=2)
+
+
+def test_a_window_is_withdrawn_and_exported_anew(dated: Connector) -> None:
+    """--withdraw takes the window back, and a second time says that there is nothing; --anew does both in one go; gc
+    deletes what the exports before held."""
+    _produce(dated, 0, 3, NOON)
+    _produce(dated, 3, 1, NOON + HOUR_MS)
+    _call(dated, "run", "--until-now")
+    _call(dated, "reexport", *HOUR)
+    assert "is withdrawn: `kafka-s3 gc --delete`" in _call(dated, "reexport", *HOUR, "--withdraw").stdout
+    assert "there is nothing to withdraw" in _call(dated, "reexport", *HOUR, "--withdraw").stdout
+    _call(dated, "gc", "--delete")
+    assert dated.keys(PREFIX) == []
+    _call(dated, "reexport", *HOUR)
+    _produce(dated, 4, 1, NOON + 5)
+    _call(dated, "run", "--until-now")
+    assert "is committed: entry 2" in _call(dated, "reexport", *HOUR).stdout
+    assert "commit 4: 4 records" in _call(dated, "reexport", *HOUR, "--anew").stdout
+    assert _numbers(dated, PREFIX) == [0, 1, 2, 4]
+    assert all("+g2" in key for key in dated.keys(PREFIX))
+    assert "give one of them" in _call(dated, "reexport", *HOUR, "--anew", "--withdraw", status=2).output

@@ -8,7 +8,7 @@ import click
 
 from kafka_s3.cli.common import Time, configured, iso, load_configuration, now_ms
 from kafka_s3.commit_log import Interval
-from kafka_s3.export.reexport.run import run
+from kafka_s3.export.reexport.run import run, withdraw
 from kafka_s3.export.reexport.window import of_window, window_id
 from kafka_s3.planning import RunRequest
 from kafka_s3.wiring import in_threads, make_exporter
@@ -18,12 +18,18 @@ from kafka_s3.wiring import in_threads, make_exporter
 @configured
 @click.option("--from", "start", type=Time(), required=True, metavar="TIME", help="Where the window begins; ISO 8601.")
 @click.option("--to", "end", type=Time(), required=True, metavar="TIME", help="Where it ends, itself not in it.")
+@click.option("--withdraw", "withdraws", is_flag=True, help="Withdraw the window that is committed; export nothing.")
+@click.option("--anew", is_flag=True, help="If it is committed, withdraw it and export it once more.")
 @click.option("--run-id", help="What the window's log calls this run. Default: one made of the time.")
-def command(config: Path, worker: Path | None, start: int, end: int, run_id: str | None) -> None:
+def command(
+    config: Path, worker: Path | None, start: int, end: int, withdraws: bool, anew: bool, run_id: str | None
+) -> None:
     """Export again what the export of CONFIG has committed of a window of time, by Kafka's timestamps.
 
     The records are read from Kafka where it still has them, else whole objects are copied. Objects and log are the
-    window's own; what the live export wrote stays as it is. A window that is committed is left as it is.
+    window's own; what the live export wrote stays as it is. A window that is committed is left as it is, unless it is
+    withdrawn: an entry in its log says so, its next export has objects of other names, and `kafka-s3 gc --delete`
+    deletes those of the one before. Never delete a window's log by hand.
 
     \b
     Exit status:
@@ -34,10 +40,16 @@ def command(config: Path, worker: Path | None, start: int, end: int, run_id: str
     """
     if start >= end:
         raise click.UsageError("--to is not after --from.")
+    if withdraws and anew:
+        raise click.UsageError("--withdraw exports nothing, --anew exports the window again: give one of them.")
     settings = load_configuration(config, worker).settings
     window, at = Interval(start, end), now_ms()
     request = RunRequest(run_id or f"cli__{iso(at)}", 1, window, at)
-    report = run(make_exporter(settings), request, in_threads(of_window(settings, window)), click.echo)
+    exporter = make_exporter(settings)
+    if withdraws:
+        withdraw(exporter, request, click.echo)
+        return
+    report = run(exporter, request, in_threads(of_window(settings, window)), click.echo, anew=anew)
     for problem in report.problems():
         click.echo(problem, err=True)
     if not report.problems():

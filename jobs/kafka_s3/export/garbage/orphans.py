@@ -49,7 +49,7 @@ class Fate(enum.Enum):
     OLDER = "of an older generation"
     AHEAD = "a run at work may still commit it"
     ADOPTED = "it was there before the log began"
-    WINDOW = "its window is committed without it"
+    WINDOW = "its window is committed without it, or was withdrawn"
 
     @property
     def deletable(self) -> bool:

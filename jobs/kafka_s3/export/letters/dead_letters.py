@@ -6,14 +6,14 @@ Memory: one part of encoded bytes, and one letter.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from kafka_s3.export.uploads import FamilyUpload
 from kafka_s3.families import ClosedBy, Holds, OpenUpload, Stream, Upload, WrittenObject
 from kafka_s3.formats.compression import open_stream
-from kafka_s3.letters import encode, letter_of, letters_layout, letters_name
-from kafka_s3.naming import DataName
+from kafka_s3.letters import DeadLetter, encode, letter_of, letters_layout, letters_name
 from kafka_s3.ports import ObjectStore
 from kafka_s3.records import Record, RecordBatch
 from kafka_s3.settings.content import Gzip
@@ -46,17 +46,20 @@ class LetterFile:
             self._columns = (batch.values(), batch.keys(), batch.timestamps(), batch.headers())
         value, key, timestamp, headers = (column[index] for column in self._columns)
         record = Record(rejected.offset, value, key, timestamp, tuple(headers))
-        if self._upload is None:
-            self._first = rejected.offset
-            self._upload = self._open_upload([self._name(rejected)])
-        letter = letter_of(
-            rejected.tp, record, stage=rejected.stage.value, error=rejected.reason, connector=self._connector
-        )
-        data = self._compressor.compress(encode(letter) + b"\n")
-        self._stream.feed(data, self._upload, self._part_size)
-        self._last = rejected.offset
         if self._said is not None and self._records < SAID_MAX:
             self._said.append(str(rejected))
+        self.take(
+            letter_of(rejected.tp, record, stage=rejected.stage.value, error=rejected.reason, connector=self._connector)
+        )
+
+    def take(self, letter: DeadLetter) -> None:
+        """The next letter; the connector that it is of is this one."""
+        if self._upload is None:
+            self._first = letter.offset
+            self._upload = self._open_upload([letters_name(letter.tp, letter.offset, generation=self._generation)])
+        data = self._compressor.compress(encode(replace(letter, connector=self._connector)) + b"\n")
+        self._stream.feed(data, self._upload, self._part_size)
+        self._last = letter.offset
         self._records += 1
 
     @property
@@ -79,9 +82,6 @@ class LetterFile:
     def abort(self) -> None:
         if self._upload is not None:
             self._upload.abort()
-
-    def _name(self, rejected: Rejected) -> DataName:
-        return letters_name(rejected.tp, rejected.offset, generation=self._generation)
 
 
 def letter_file(settings: Settings, generation: int, store: ObjectStore) -> LetterFile:

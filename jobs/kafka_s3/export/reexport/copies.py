@@ -8,10 +8,13 @@ import msgspec
 
 from kafka_s3.commit_log import Companion, Interval, ObjectEntry, RangeEntry, sha256_of
 from kafka_s3.errors import DataError
+from kafka_s3.export.letters.dead_letters import letter_file
+from kafka_s3.export.letters.objects import read_letters
+from kafka_s3.export.log import Log
 from kafka_s3.export.uploads import FamilyUpload
 from kafka_s3.families import Body, Holds, Member, Stream
 from kafka_s3.formats.block_index import BlockIndex
-from kafka_s3.naming import DataName, KeyLayout, parse_data_key
+from kafka_s3.naming import DataName, KeyLayout, LogLayout, parse_data_key
 from kafka_s3.ports import ObjectStore
 from kafka_s3.settings.model import Settings
 
@@ -20,11 +23,14 @@ _RESTORE = "Restore it from the bucket's versions; `kafka-s3 verify` finds whate
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A range of the live export, with timestamps of every object; `layout` is that of their keys."""
+    """A range of the live export, with timestamps of every object; `layout` is that of their keys, `generation` that of
+    the copies' names. `log`: where the live log lies."""
 
     done: RangeEntry
     layout: KeyLayout
     window: Interval
+    generation: int
+    log: LogLayout
 
 
 def is_inside(made: ObjectEntry, window: Interval) -> bool | None:
@@ -59,30 +65,65 @@ def _dated(store: ObjectStore, made: ObjectEntry) -> ObjectEntry:
 def copy(settings: Settings, what: Copy, store: ObjectStore) -> RangeEntry:
     """Copy the objects of a range that are in the window; the range's entry in the window's log.
 
-    `settings` are the window's. What is not in objects (bad records, tombstones) stays counted as it was, whatever its
-    time; `bytes` is in proportion. Raises `DataError` if an object is not what was committed.
+    `settings` are the window's. Dead letters of its time go into an object of its own; tombstones without a key stay
+    counted as they were, whatever their time; `bytes` is in proportion. Raises `DataError` if an object is not what was
+    committed.
     """
     done = what.done
     chosen = [made for made in done.objects if is_inside(made, what.window)]
     layout = replace(what.layout, topics_dir=settings.layout.topics_dir)
-    copied = tuple(_copied(settings, done.topic, made, what.layout, layout, store) for made in chosen)
+    copied = tuple(_copied(settings, what, made, layout, store) for made in chosen)
     records = sum(made.records for made in chosen)
+    rejected, letters = _letters(settings, what, store)
     return msgspec.structs.replace(
         done,
         records=records,
-        outside=done.records - records,
+        rejected=rejected,
+        refusals=(),
+        outside=done.records - records + done.rejected - rejected,
         bytes=done.bytes * records // max(1, done.records),
         tombstones_written=min(records, done.tombstones_written),
         interval=None,
         objects=copied,
+        dead_letters=letters,
     )
 
 
-def _copied(
-    settings: Settings, topic: str, made: ObjectEntry, then: KeyLayout, layout: KeyLayout, store: ObjectStore
-) -> ObjectEntry:
+def _letters(settings: Settings, what: Copy, store: ObjectStore) -> tuple[int, ObjectEntry | None]:
+    """How many bad records are in the window, and their letters: an object that the live log lists is in no window."""
+    done = what.done
+    if done.dead_letters is None:
+        return done.rejected, None
+    # Those of tombstones, where they are told too, are not counted as rejected; no other letter lacks a value then.
+    of_tombstones = done.dead_letters.records > done.rejected
+    rejected, finished = 0, False
+    file = letter_file(settings, what.generation, store)
+    try:
+        for letter in read_letters(Log(store, what.log, settings.log_key), done):
+            if letter.timestamp_ms is not None and what.window.start_ms <= letter.timestamp_ms < what.window.end_ms:
+                file.take(letter)
+                rejected += not (of_tombstones and letter.value is None)
+        made = file.finish()
+        finished = True
+    finally:
+        if not finished:
+            file.abort()
+    if made is None:
+        return rejected, None
+    return rejected, msgspec.structs.replace(
+        done.dead_letters,
+        key=made.key,
+        size=made.size,
+        sha256=made.sha256,
+        records=made.records,
+        first_offset=made.first_offset,
+        last_offset=made.last_offset,
+    )
+
+
+def _copied(settings: Settings, what: Copy, made: ObjectEntry, layout: KeyLayout, store: ObjectStore) -> ObjectEntry:
     sources: list[ObjectEntry | Companion] = [made, *made.companions]
-    names = [_name(then, topic, each.key) for each in sources]
+    names = [replace(_name(what.layout, what.done.topic, each.key), generation=what.generation) for each in sources]
     upload = FamilyUpload(store, layout, names, tagging=settings.s3.tagging)
     finished = False
     try:

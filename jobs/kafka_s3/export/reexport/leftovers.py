@@ -1,8 +1,10 @@
 """What lies among the keys of a committed window and is not the window: of runs that died, lost or slept.
 
-A window has one commit, and what that does not list nobody can list any more: no plan comes after it, and a run of the
-window that is still at work has lost, whether it knows or not. So all else under the window's keys may be deleted, open
-uploads too, at any time and by anybody: and again later, for a run that slept writes what it has when it wakes.
+A window has one commit, and what that does not list nobody can list any more: a run of the window that is still at
+work has lost, whether it knows or not. It may be withdrawn and exported once more; then every name is of a generation
+that no plan before had (`names`). So what the commit does not list of lower generations may be deleted, open uploads
+too, at any time and by anybody: and again later, for a run that slept writes what it has when it wakes. Of a window
+that was withdrawn that is all of the export before, listed or not; the next one is left alone while it is under way.
 
 Left alone are keys that no configuration of the window's plans makes, and topics whose windows another connector owns:
 two connectors have windows of the same name under the same prefix as a rule. They are told apart by `survey`, which
@@ -15,11 +17,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from kafka_s3.commit_log import Interval, Kind
+from kafka_s3.commit_log import Interval
 from kafka_s3.errors import ExporterError
 from kafka_s3.export.garbage.orphans import Fate, Orphan, keys_of, open_uploads, survey
 from kafka_s3.export.garbage.places import Configurations, Place
 from kafka_s3.export.log import Committed, Log
+from kafka_s3.export.reexport.names import over_generation
 from kafka_s3.export.reexport.window import log_layout, of_window, window_id
 from kafka_s3.letters import letters_layout
 from kafka_s3.ports import OpenUpload
@@ -28,7 +31,8 @@ from kafka_s3.settings.model import Settings
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """What a window's commit does not list. `refused`: why nobody looked for open uploads, if that is so."""
+    """What of a window nobody lists, as of its newest entry then, `commit`: a commit, or one after a withdrawal.
+    `refused`: why nobody looked for open uploads, if that is so."""
 
     log: Log
     commit: Committed
@@ -38,18 +42,19 @@ class Leftovers:
     refused: str = ""
 
     def is_current(self) -> bool:
-        """Whether the commit is still the window's: one that is deleted by hand may be exported again. One GET."""
+        """Whether the log still has that entry: one that somebody deletes by hand begins anew. One GET."""
         return self.log.entry(self.commit.entry.seq) == self.commit
 
 
 def left_in(settings: Settings, live: Log, window: Interval) -> Leftovers | None:
-    """What `look` finds in a window; `None` if it is not committed. Two requests more."""
-    head = Log(live.store, log_layout(settings, window), live.log_key).newest()
-    return look(settings, live, window, head) if head is not None and head.entry.kind is Kind.COMMIT else None
+    """What `look` finds in a window; `None` if nothing of it is over. Two requests more."""
+    log = Log(live.store, log_layout(settings, window), live.log_key)
+    head = log.newest()
+    return look(settings, live, window, head) if head is not None and over_generation(log, head) else None
 
 
 def look(settings: Settings, live: Log, window: Interval, commit: Committed) -> Leftovers:
-    """Find what may be deleted of a window that is committed. Reads only; `settings` and `live` are the connector's.
+    """Find what may be deleted of a window by its newest entry. Reads only; `settings` and `live` are the connector's.
 
     Costs, if the window has one plan: its GET, and no more if it is empty; else a LIST of owners, a GET for each topic,
     and a LIST of keys and one of uploads for objects and for dead letters each. One GET more for each voided plan, and
@@ -67,9 +72,11 @@ def look(settings: Settings, live: Log, window: Interval, commit: Committed) -> 
     places = {_of_all_windows(settings, place) for place in configurations.places()}
     territory = survey(live, commit.entry, places, topics=sorted(topics))
     folders, listed = _folders(settings, window, places), set(keys_of(commit.entry))
+    over = over_generation(log, commit)
 
     def is_ours(key: str, folder: str) -> bool:
-        return bool(territory.names(folders[folder] + key.removeprefix(folder)))
+        names = territory.names(folders[folder] + key.removeprefix(folder))
+        return bool(names) and all(name.generation < over for name in names)
 
     objects = [
         Orphan(info.key, info.size, Fate.WINDOW)

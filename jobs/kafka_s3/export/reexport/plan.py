@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from kafka_s3 import __version__
 from kafka_s3.commit_log import Entry, Interval, Plan, PlannedRange, RangeEntry, RunPlan
 from kafka_s3.errors import ConfigurationError, DataError, KafkaUnavailable, TopicMissing
@@ -63,8 +65,10 @@ def make_plan(
     request: RunRequest,
     head: Committed | None,
     gone: frozenset[LiveRange],
+    first_generation: int,
 ) -> Plan:
     """The plan of a window, empty if it has no records. `gone`: ranges that Kafka has no longer, found by reading.
+    `first_generation`: what the generations of its names begin with.
 
     Raises `DataError` if some can be taken neither from Kafka nor from the bucket, `TemporaryError` if some were
     rewound and are not exported again yet.
@@ -84,6 +88,7 @@ def make_plan(
     here = [each for each in here if each.key not in before]
     there = [each for each in there if each.key not in before]
     ranges = [*_read(here, answers), *_copied(there, store, window)]
+    ranges = [msgspec.structs.replace(each, generation=(each.generation or 0) + first_generation) for each in ranges]
     ranges.sort(key=lambda each: (each.tp, each.generation or 0, each.start))
     return Plan(
         seq=0 if head is None else head.entry.seq + 1,

@@ -1,4 +1,5 @@
-"""One window of time: its plan, its objects, one commit. A window that is committed is left as it is.
+"""One window of time: its plan, its objects, one commit. A window that is committed is left as it is, until it is
+withdrawn: an entry says so, and its next export is another plan, with objects and a commit of its own (`names`).
 
     head = newest entry of the window's own log
     unless head is a commit: finish the plan that is open or make one, then commit all of it, or void it
@@ -24,10 +25,11 @@ from kafka_s3.export.log import Committed, Log, Lost, Planned
 from kafka_s3.export.planner import changed_while_read, observe
 from kafka_s3.export.reexport.copies import Copy, dated
 from kafka_s3.export.reexport.leftovers import sweep
+from kafka_s3.export.reexport.names import first_generation, over_generation, withdrawals
 from kafka_s3.export.reexport.plan import check_apart, live_ranges, make_plan
 from kafka_s3.export.reexport.reached import Live, check_reached
 from kafka_s3.export.reexport.select import LiveRange
-from kafka_s3.export.reexport.window import check_window, claimed_layout, of_window
+from kafka_s3.export.reexport.window import check_window, claimed_layout, of_window, window_id
 from kafka_s3.export.report import RunReport
 from kafka_s3.export.run import Execute, Exporter, Tell, executed, why_not_finished
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
@@ -56,14 +58,19 @@ class _Site:
         return cls(exporter, window, settings, Exporter(settings, exporter.store, exporter.broker).log)
 
 
-def prepare(exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None) -> Planned | None:
+def prepare(
+    exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None, *, anew: bool = False
+) -> Planned | None:
     """Make sure that the window is committed, or that a plan is in the bucket; `None` if nothing is left to export.
 
-    A window without records is committed here: it needs no Spark. Raises `Fenced` if another run was faster.
+    A window without records is committed here: it needs no Spark. Raises `Fenced` if another run was faster. `anew`:
+    what another run has committed is withdrawn first, if the window can be planned again.
     """
     site = _Site.of(exporter, request)
     head = site.log.newest()
     passing(CrashPoint.FOUND_HEAD)
+    if anew:
+        head = _withdrawn_first(site, head, request, tell)
     if head is not None and _is_done(head):
         _sweep(site, head, tell)
         return None
@@ -74,13 +81,48 @@ def prepare(exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None
     return None
 
 
-def run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell) -> RunReport:
-    """Export the window of a request again, unless that was done. `execute` is one under the window's settings.
+def withdraw(exporter: Exporter, request: RunRequest, tell: Tell) -> bool:
+    """Withdraw the window of a request: it counts as not exported, and the next run exports it once more, with names of
+    a later generation. Whether it was committed. Raises `Fenced` if another run was faster."""
+    site = _Site.of(exporter, request)
+    head = site.log.newest()
+    if head is None or not _is_done(head):
+        tell(f"window {window_id(site.window)} is not committed: there is nothing to withdraw")
+        return False
+    _withdraw(site, head, request, tell)
+    return True
+
+
+def _withdraw(site: _Site, head: Committed, request: RunRequest, tell: Tell) -> Committed:
+    restarts = withdrawals(head.entry, over_generation(site.log, head))
+    state = {"topics": head.entry.topics, "interval": site.window, "restarts": restarts}
+    reason = f"entry {head.entry.seq} is withdrawn"
+    entry = new_entry(site.settings, request, head.entry.cluster_id, head, kind=Kind.REWIND, reason=reason, **state)
+    withdrawn = put(site.log, entry)
+    tell(
+        f"window {window_id(site.window)} is withdrawn: `kafka-s3 gc --delete` deletes what entry {head.entry.seq} has"
+    )
+    return withdrawn
+
+
+def _withdrawn_first(site: _Site, head: Committed | None, request: RunRequest, tell: Tell) -> Committed | None:
+    """The newest entry once what other runs have committed is withdrawn; a window that cannot be planned now stays."""
+    if head is None or not _is_done(head) or head.entry.run_id == request.run_id:
+        return head
+    _plan(site, head, request, frozenset())
+    return _withdraw(site, head, request, tell)
+
+
+def run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell, *, anew: bool = False) -> RunReport:
+    """Export the window of a request again, unless that was done. `execute` is one under the window's settings, `anew`
+    as in `prepare`.
 
     Raises what stops the run; what the data or Kafka would not let pass is in the report, and nothing is committed.
     """
     site = _Site.of(exporter, request)
     report = RunReport()
+    if anew:
+        _withdrawn_first(site, site.log.newest(), request, tell)
     gone: frozenset[LiveRange] = frozenset()
     for _ in range(PLANS_MAX):
         head = site.log.newest()
@@ -117,7 +159,8 @@ def _open_plan(site: _Site, head: Committed | None) -> Planned | None:
     return planned
 
 
-def _write_plan(site: _Site, head: Committed | None, request: RunRequest, gone: frozenset[LiveRange]) -> Planned:
+def _plan(site: _Site, head: Committed | None, request: RunRequest, gone: frozenset[LiveRange]) -> Plan:
+    """The window's next plan, if it may be exported. Reads only."""
     exporter = site.live
     newest = exporter.log.newest()
     if newest is None:
@@ -130,7 +173,11 @@ def _write_plan(site: _Site, head: Committed | None, request: RunRequest, gone: 
     live = Live(exporter.settings, exporter.log, newest, world)
     check_apart(exporter.settings, newest.entry.topics, site.settings.layout)
     check_reached(live, exporter.broker, site.window, request.now_ms)
-    plan = make_plan(live, exporter.store, exporter.broker, request, head, gone)
+    return make_plan(live, exporter.store, exporter.broker, request, head, gone, first_generation(site.log, head))
+
+
+def _write_plan(site: _Site, head: Committed | None, request: RunRequest, gone: frozenset[LiveRange]) -> Planned:
+    exporter, plan = site.live, _plan(site, head, request, gone)
     passing(CrashPoint.MADE_PLAN)
     claimed = replace(exporter.settings, layout=claimed_layout(exporter.settings))
     for topic in sorted({planned.topic for planned in plan.ranges}):
@@ -259,7 +306,8 @@ def _tasks(site: _Site, plan: Plan, live: Mapping[PlannedRange, RangeEntry]) -> 
         if each.is_copied:
             assert each.live is not None, "live_ranges found it"
             done = dated(exporter.store, live[each])
-            what = Copy(done, _settings_then(exporter, layouts, each.live).layout, site.window)
+            then = _settings_then(exporter, layouts, each.live)
+            what = Copy(done, then.layout, site.window, generation, exporter.log.layout)
             tasks.append(RangeTask(each, site.window.start_ms, generation, _NOWHERE, copy=what))
         elif each.tp in seen:
             tasks.append(RangeTask(each, site.window.start_ms, generation, seen[each.tp], window=site.window))
