@@ -47,10 +47,17 @@ lint: setup ## Style and types
 	@$(PYTHON) -m ruff format --check .
 	@$(PYTHON) -m mypy
 
-constraints: ## Resolve constraints.txt anew from pyproject.toml (needs uv)
+COMPILE := $(CLEAN_ENV) uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	--no-annotate --no-emit-index-url --no-emit-find-links
+LOCKS := tools/requirements
+
+constraints: ## Resolve constraints.txt and tools/requirements anew from pyproject.toml, with hashes (needs uv)
 	@command -v uv >/dev/null || { echo "constraints: uv is needed; see https://docs.astral.sh/uv" >&2; exit 1; }
-	@$(CLEAN_ENV) uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras \
-		--no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml --output-file constraints.txt
+	@$(COMPILE) --upgrade --extra dev pyproject.toml --output-file constraints.txt
+	@$(COMPILE) --upgrade --extra postgres --constraint constraints.txt pyproject.toml --output-file $(LOCKS)/image.txt
+	@$(COMPILE) --upgrade --constraint constraints.txt $(LOCKS)/java.in --output-file $(LOCKS)/java.txt
+	@$(COMPILE) --upgrade --constraint constraints.txt $(LOCKS)/build.in --output-file $(LOCKS)/build.txt
+	@grep '^hatchling==' $(LOCKS)/build.txt | cut -d ' ' -f 1 | sed 's/.*/constraints: pyproject.toml has to require &/'
 
 clean: ## Remove all that can be made again: .venv, downloads, the demo's data, caches
 	@rm -rf .venv .cache .demo build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache spark-warehouse

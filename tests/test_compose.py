@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 
+from kafka_s3.wire import in_clear
 from tools.parts import compose
 from tools.parts.errors import PartError
 from tools.parts.kafka import KAFKA_VERSION
@@ -132,7 +133,31 @@ def test_no_secret_is_in_the_file(services: dict[str, Any]) -> None:
                 assert re.fullmatch(VARIABLE, connection["password"])
             if name == "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN":
                 assert re.fullmatch(rf"postgresql\+psycopg2://airflow:{VARIABLE}@postgres:5432/airflow", value)
-    assert secrets == 5 * 3 + 4, "three of Airflow's in five services; the login, the database, two of the store"
+    assert secrets == 5 * 3 + 4 + 7, "three of Airflow's in 5; the login, the database, two of the store; Spark's in 7"
+    # Spark's own is in no command, and in none of its settings that the file or the image shows.
+    assert FILE.read_text().count("SPARK_AUTH_SECRET") == 3
+    assert "spark.authenticate.secret" not in (ROOT / "docker" / "spark-defaults.conf").read_text()
+
+
+def test_spark_talks_encrypted(services: dict[str, Any], tmp_path: Path) -> None:
+    """Spark's processes and the driver's service get the secret and settings that authenticate and encrypt, in a file
+    of their user's alone; what they start does not inherit it. The driver's warning is silent about these settings."""
+    (entry,) = _instructions("ENTRYPOINT")
+    assert json.loads(entry) == ["/opt/kafka-s3/docker/entrypoint.sh"]
+    for name in ("scheduler", "spark-master", "spark-worker"):
+        assert services[name]["environment"]["SPARK_AUTH_SECRET"], name
+        assert "entrypoint" not in services[name] or services[name]["entrypoint"] is None
+    given = {**os.environ, "SPARK_CONF_DIR": str(tmp_path), "SPARK_AUTH_SECRET": "swordfish"}
+    command = [str(ROOT / "docker" / "entrypoint.sh"), "env"]
+    inherited = subprocess.run(command, env=given, check=True, capture_output=True, text=True).stdout
+    assert "swordfish" not in inherited
+    (made,) = tmp_path.iterdir()
+    assert stat.S_IMODE(made.stat().st_mode) == 0o600
+    lines = [line for line in made.read_text().splitlines() if not line.startswith("#")]
+    conf = dict(line.split(" ", 1) for line in lines)
+    assert conf["spark.authenticate.secret"] == "swordfish"
+    assert conf["spark.io.encryption.enabled"] == "true"
+    assert in_clear("spark://spark-master:7077", conf.get) is None
 
 
 def test_connectors_are_mounted_and_the_dags_are_in_the_image(services: dict[str, Any]) -> None:
@@ -146,10 +171,16 @@ def test_connectors_are_mounted_and_the_dags_are_in_the_image(services: dict[str
 
 
 def test_the_image_has_the_versions_of_the_constraints() -> None:
-    """One pip install, held by constraints.txt, which pins Airflow, Spark and the database's drivers exactly."""
-    installs = re.findall(r"pip install (.+)", DOCKERFILE)
-    assert installs == ['--no-cache-dir --constraint constraints.txt ".[postgres]"']
-    pins = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "constraints.txt").read_text(), re.M))
+    """Every package comes by its hash, in the version of the tests: first what builds, then what is needed, then ours
+    without anything more. Airflow, Spark and the database's drivers are among them."""
+    installs = re.findall(r"pip install ((?:.+\\\n)*.+)", DOCKERFILE)
+    lines = [line for each in installs for line in re.findall(r"--no-cache-dir (.+?)(?: \\|$)", each, re.M)]
+    assert lines == [
+        "--require-hashes --requirement tools/requirements/build.txt",
+        "--require-hashes --no-build-isolation --requirement tools/requirements/image.txt",
+        '--no-build-isolation --no-deps ".[postgres]"',
+    ]
+    pins = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "tools" / "requirements" / "image.txt").read_text(), re.M))
     assert {"apache-airflow", "pyspark", "pyspark-client", "confluent-kafka", "boto3"} <= set(pins)
     assert pins["pyspark"] == pins["pyspark-client"]
     drivers = {re.split(r"[<>=]", line)[0] for line in PROJECT["optional-dependencies"]["postgres"]}
@@ -167,8 +198,9 @@ def test_the_image_is_small_and_without_root() -> None:
     assert "openjdk-17-jre-headless" in DOCKERFILE
     assert DOCKERFILE.splitlines()[-1] == "USER airflow"
     ignored = (ROOT / ".dockerignore").read_text().split("\n")
-    copied = " ".join(line.rpartition(" ")[0] for line in _instructions("COPY")).replace("/", "").split()
+    copied = " ".join(line.rpartition(" ")[0] for line in _instructions("COPY")).split()
     assert ignored[1] == "*"
+    copied = [name.rstrip("/") for name in copied]
     assert sorted(line[1:] for line in ignored if line.startswith("!")) == sorted(copied)
     assert not [name for name in copied if not (ROOT / name).exists()]
 

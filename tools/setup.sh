@@ -22,7 +22,7 @@ has_java() {
 # What the environment was made from: any change of it makes setup run again.
 recipe() {
   printf 'in %s with the extras %s\n' "$PWD" "$extras"
-  cat pyproject.toml constraints.txt tools/setup.sh
+  cat pyproject.toml constraints.txt tools/requirements/*.txt tools/setup.sh
 }
 
 fail() {
@@ -69,13 +69,22 @@ if ! "$python" -c "$suitable" 2>/dev/null; then
 fi
 
 echo "setup: installing kafka-s3[$extras] and what it needs (once, a minute or more) ..."
-requirement=(--constraint constraints.txt --editable ".[$extras]")
-if command -v uv >/dev/null; then
-  uv pip install --quiet --python "$python" --no-python-downloads --compile-bytecode "${requirement[@]}"
-else
-  "$python" -m pip --version >/dev/null 2>&1 || "$python" -m ensurepip >/dev/null
-  "$python" -m pip install --quiet --disable-pip-version-check "${requirement[@]}"
-fi
+pip_install() {
+  if command -v uv >/dev/null; then
+    uv pip install --quiet --python "$python" --no-python-downloads --compile-bytecode "$@"
+  else
+    "$python" -m pip install --quiet --disable-pip-version-check "$@"
+  fi
+}
+command -v uv >/dev/null || "$python" -m pip --version >/dev/null 2>&1 || "$python" -m ensurepip >/dev/null
+
+# Every file that is installed is one whose SHA-256 is in the repository, what builds others included: a build in an
+# isolated environment would download its own tools, unchecked. The project itself needs nothing beyond that.
+pip_install --require-hashes --requirement tools/requirements/build.txt
+requirements=(--requirement constraints.txt)
+[ "$extras" = dev ] || requirements+=(--requirement tools/requirements/java.txt)
+pip_install --require-hashes --no-build-isolation "${requirements[@]}"
+pip_install --no-build-isolation --no-deps --editable ".[$extras]"
 
 # pyspark-client's files overlap pyspark's: of another release they would overwrite them.
 "$python" - <<'PYTHON'

@@ -30,6 +30,7 @@ from kafka_s3.planning import RunRequest
 from kafka_s3.settings import Lookups, load, read_text
 from kafka_s3.settings.model import Settings
 from kafka_s3.signing import NO_KEY
+from kafka_s3.wire import in_clear
 from kafka_s3.wiring import ask_registries, export_ranges, make_exporter, make_registries, report_letters
 
 #: Spark writes a task's closure of more than 1 MiB to a file, and ours holds secrets; the rest is for the functions.
@@ -43,6 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings = _settings(arguments)
         with _context(settings) as context:
+            _warn_of_clear_text(context)
             request = replace(_request(arguments), spark_application=context.applicationId)
             exporter = make_exporter(settings)
             if arguments.reexport:
@@ -133,6 +135,13 @@ def _context(settings: Settings) -> SparkContext:
     context = SparkContext(appName=f"kafka-s3 {settings.name}")
     context.setLogLevel("WARN")
     return context
+
+
+def _warn_of_clear_text(context: SparkContext) -> None:
+    """Say so on standard error, before anything is sent, where secrets could be read on the way to the workers."""
+    warning = in_clear(str(context.master), context.getConf().get)
+    if warning is not None:
+        print(warning, file=sys.stderr, flush=True)
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:

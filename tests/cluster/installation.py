@@ -202,6 +202,7 @@ def installed(folder: Path) -> Iterator[Installation]:
     variables = _secrets()
     services = compose.interpolate(compose.read_compose(ROOT / "docker-compose.yml")["services"], variables)
     package = _installed_wheel(folder / "package")
+    conf = _spark_conf(folder, variables["SPARK_AUTH_SECRET"])
     with ExitStack() as parts:
         kafka = parts.enter_context(KafkaBroker(_kafka_settings(services["kafka"]["environment"])))
         store = parts.enter_context(_gateway(services["s3"]))
@@ -219,7 +220,7 @@ def installed(folder: Path) -> Iterator[Installation]:
                 workers=1,
                 cores=int(_option(worker, "--cores")),
                 memory=_option(worker, "--memory"),
-                environment={"PYTHONPATH": str(package)},
+                environment={"PYTHONPATH": str(package), "SPARK_CONF_DIR": str(conf)},
             )
         )
         addresses = {
@@ -234,8 +235,8 @@ def installed(folder: Path) -> Iterator[Installation]:
         events.mkdir()
         environment = {
             **child_environment(),
-            **replaced(services["scheduler"]["environment"], addresses),
-            **_machine(folder, package, events),
+            **replaced(_after_entry(services["scheduler"]["environment"]), addresses),
+            **_machine(folder, package, conf, events),
         }
         _run(services["init"]["command"], environment, folder)
         kafka.create_topic(TOPIC, PARTITIONS)
@@ -268,6 +269,11 @@ def _secrets() -> dict[str, str]:
     """A value for every variable of the file, as README makes them."""
     names = set(re.findall(r"\$\{(\w+):\?", (ROOT / "docker-compose.yml").read_text()))
     return {name: secrets.token_hex(16) for name in names} | {"AIRFLOW_FERNET_KEY": Fernet.generate_key().decode()}
+
+
+def _after_entry(environment: dict[str, str]) -> dict[str, str]:
+    """A service's variables once the image's entry point has handed Spark's secret over in a file."""
+    return {name: value for name, value in environment.items() if name != "SPARK_AUTH_SECRET"}
 
 
 def told(installation: Installation, text: str) -> list[str]:
@@ -315,12 +321,19 @@ def replaced(values: Mapping[Key, Any], places: Mapping[str, str]) -> dict[Key, 
     return {name: replace(str(value)) for name, value in values.items()}
 
 
-def _machine(folder: Path, package: Path, events: Path) -> dict[str, str]:
-    """What the image and the container give and this machine has elsewhere; and Spark's log of events, to look into."""
+def _spark_conf(folder: Path, secret: str) -> Path:
+    """Spark's configuration, as the image's entry point makes it."""
     conf = folder / "spark-conf"
-    conf.mkdir()
+    command = [str(ROOT / "docker" / "entrypoint.sh"), "true"]
+    subprocess.run(command, env={**os.environ, "SPARK_CONF_DIR": str(conf), "SPARK_AUTH_SECRET": secret}, check=True)
+    return conf
+
+
+def _machine(folder: Path, package: Path, conf: Path, events: Path) -> dict[str, str]:
+    """What the image and the container give and this machine has elsewhere; and Spark's log of events, to look into."""
     lines = {"enabled": "true", "compress": "false", "rolling.enabled": "false", "dir": events.as_uri()}
-    (conf / "spark-defaults.conf").write_text("".join(f"spark.eventLog.{name} {at}\n" for name, at in lines.items()))
+    with (conf / "spark-defaults.conf").open("a") as file:
+        file.writelines(f"spark.eventLog.{name} {at}\n" for name, at in lines.items())
     return {
         "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(package),

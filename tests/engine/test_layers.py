@@ -34,6 +34,7 @@ RANKS: tuple[frozenset[str], ...] = (
             "retried",
             "scratch",
             "signing",
+            "wire",
         }
     ),
     frozenset({"bounds", "custom", "records", "schemas"}),
@@ -59,6 +60,7 @@ ALLOWED: dict[str, set[str]] = {
     "lifetime": set(),
     "retried": set(),
     "scratch": {"errors"},
+    "wire": set(),
     "signing": set(),
     "crash_points": set(),
     "custom": {"errors"},

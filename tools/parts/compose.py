@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from tools.parts.cache import cache_directory, cached
 from tools.parts.errors import PartError
-from tools.parts.golang import go_install
+from tools.parts.golang import go_build
 from tools.parts.process import child_environment
 
 COMPOSE_GO_VERSION: Final = "2.16.2"
-_SOURCE: Final = f"github.com/compose-spec/compose-go/v2/cmd@v{COMPOSE_GO_VERSION}"
+_PACKAGE: Final = "github.com/compose-spec/compose-go/v2/cmd"
 _FOLDER: Final = f"compose-go-{COMPOSE_GO_VERSION}"
 _VARIABLE = re.compile(r"\$(?:\$|\{(?P<name>\w+):\?[^}]*\})")
 
@@ -60,4 +60,5 @@ def interpolate(value: Any, variables: Mapping[str, str]) -> Any:
 
 
 def _build(folder: Path) -> None:
-    go_install(_SOURCE, folder, takes="half a minute", without_go=available() or "there is no Go on PATH")
+    without_go = available() or "there is no Go on PATH"
+    go_build("compose-go", _PACKAGE, folder, takes="half a minute", without_go=without_go)

@@ -1,4 +1,7 @@
-"""Published jars with everything they need, through the Ivy that pyspark carries: no Maven, no Spark session."""
+"""Published jars with everything they need, through the Ivy that pyspark carries: no Maven, no Spark session.
+
+Each is checked against the SHA-256 in digests.txt before anything runs or unpacks it.
+"""
 
 import importlib.util
 import re
@@ -11,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
+from tools.parts import digests
 from tools.parts.cache import cache_directory, cached
 from tools.parts.errors import PartError
 from tools.parts.java import find_java
@@ -69,6 +73,7 @@ def _retrieve(title: str, jars: Sequence[Jar], transitive: bool, folder: Path) -
             "Is Maven Central reachable from here? (Behind a proxy: JAVA_TOOL_OPTIONS="
             "'-Dhttps.proxyHost=HOST -Dhttps.proxyPort=PORT'.) What Ivy said:\n" + _tail(run.stdout)
         )
+    digests.check(found, cache_directory() / "ivy")
     bytes_total = sum(jar.stat().st_size for jar in found)
     print(
         f"{title}: {len(found)} jars, {bytes_total / 1e6:.0f} MB, in {time.monotonic() - began:.0f} s",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tools.parts.cache import REPOSITORY, cache_directory, cached
 from tools.parts.errors import PartError
-from tools.parts.golang import go_install
+from tools.parts.golang import go_build
 from tools.parts.process import HOST, Part, ReservedPort, child_environment
 
 if TYPE_CHECKING:
@@ -172,11 +172,11 @@ def _go_paths() -> list[Path]:
 
 @functools.cache
 def _version_of(binary: Path) -> tuple[int, int, int] | None:
-    """A versitygw's version: what it prints, or, for one of `go install`, what Go wrote into it; None if neither."""
+    """A versitygw's version: what it prints, or else what Go wrote into it; None if neither."""
     answer = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=60)
     stated = re.search(r"^Version\s*:\s*v?(\d+)\.(\d+)\.(\d+)", answer.stdout, re.MULTILINE)
     if stated is None:
-        built = re.compile(rb"mod\t" + re.escape(VERSITYGW_MODULE.encode()) + rb"\tv(\d+)\.(\d+)\.(\d+)")
+        built = re.compile(rb"(?:mod|dep)\t" + re.escape(VERSITYGW_MODULE.encode()) + rb"\tv(\d+)\.(\d+)\.(\d+)")
         with open(binary, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             found = built.search(content)
             return (int(found[1]), int(found[2]), int(found[3])) if found else None
@@ -184,9 +184,9 @@ def _version_of(binary: Path) -> tuple[int, int, int] | None:
 
 
 def _build_versitygw(folder: Path) -> None:
-    without_go = "versitygw has to be built and there is no Go on PATH. Install Go 1.24 or newer (https://go.dev)"
-    source = f"{VERSITYGW_MODULE}/cmd/versitygw@v{VERSITYGW_VERSION}"
-    go_install(source, folder, takes="about three minutes", without_go=without_go)
+    without_go = "versitygw has to be built and there is no Go on PATH. Install Go 1.25 or newer (https://go.dev)"
+    package = f"{VERSITYGW_MODULE}/cmd/versitygw"
+    go_build("versitygw", package, folder, takes="about three minutes", without_go=without_go)
 
 
 if __name__ == "__main__":

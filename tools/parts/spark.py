@@ -61,12 +61,12 @@ class SparkDaemon(Part):
 class SparkMaster(SparkDaemon):
     """A Master that answers when the constructor returns."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         super().__init__("spark-master")
         self._port = ReservedPort()
         self.url = f"spark://{HOST}:{self._port.number}"
         try:
-            self._launch_class(MASTER_CLASS, "--port", str(self._port.number), environment={})
+            self._launch_class(MASTER_CLASS, "--port", str(self._port.number), environment=environment or {})
             self._await(lambda: self.state().get("status") == "ALIVE", START_TIMEOUT_S)
         except BaseException:
             self.stop()
@@ -99,13 +99,13 @@ class SparkWorker(SparkDaemon):
 class SparkCluster(UntilStopped):
     """A Master and its Workers, all of them registered when the constructor returns.
 
-    Executors inherit `environment` from their Worker, and nothing else of ours.
+    The daemons have `environment`, executors inherit it from their Worker, and nothing else of ours.
     """
 
     def __init__(
         self, workers: int = 1, *, cores: int = 2, memory: str = "2g", environment: Mapping[str, str] | None = None
     ) -> None:
-        self.master = SparkMaster()
+        self.master = SparkMaster(environment)
         self.workers: list[SparkWorker] = []
         try:
             for _ in range(workers):

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from tools.parts.cache import cache_directory, cached
 from tools.parts.errors import PartError
-from tools.parts.golang import go_install
+from tools.parts.golang import go_build
 from tools.parts.kafka import KafkaBroker
 from tools.parts.process import HOST, Part, ReservedPort, child_environment
 
 TOXIPROXY_VERSION = "2.12.0"
-_SOURCE = f"github.com/Shopify/toxiproxy/v2/cmd/server@v{TOXIPROXY_VERSION}"
+_PACKAGE = "github.com/Shopify/toxiproxy/v2/cmd/server"
 _FOLDER = f"toxiproxy-{TOXIPROXY_VERSION}"
 START_TIMEOUT_S = 60
 REQUEST_TIMEOUT_S = 30
@@ -139,7 +139,7 @@ class ProxiedBroker(KafkaBroker):
 
 def _build(folder: Path) -> None:
     without_go = Toxiproxy.available() or "there is no Go on PATH"
-    go_install(_SOURCE, folder, takes="half a minute", without_go=without_go)
+    go_build("toxiproxy", _PACKAGE, folder, takes="half a minute", without_go=without_go)
 
 
 if __name__ == "__main__":
