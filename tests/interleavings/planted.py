@@ -72,12 +72,7 @@ def _half(picked: Any) -> Iterator[Any]:
     return (letter for number, letter in enumerate(pick(picked)) if number % 2)
 
 
-def _nothing_left_out(*given: Any) -> Any:
-    found = observe(*given)
-    return type(found)(found.cluster_id, found.topics, found.first_seen, found.offsets, (), found.views)
-
-
-settle, pick, observe, lowered = run.settle, redrive._Picked.__iter__, status.observe, rewind._lowered
+settle, pick, lowered = run.settle, redrive._Picked.__iter__, rewind._lowered
 PLANTED = (
     _planted("data is put without a condition", "log", wire.Request, "is_conditional", property(_unconditional)),
     _planted("deleted by age, not by position", "log", Fate, "deletable", property(lambda f: f is not Fate.ADOPTED)),
@@ -92,8 +87,8 @@ PLANTED = (
     _planted("letters count as reported unsent", "letters", report, "commits_with_letters", _without_letters),
     _planted("every other letter is redriven", "letters", redrive._Picked, "__iter__", _half),
     _planted("verify believes the entry", "verify", verify, "read_object", lambda *_: ReadObject(None, None)),
-    _planted("status overlooks what is left out", "status", status, "observe", _nothing_left_out),
-    _planted("the page overlooks what is left out", "page", views, "_needs_somebody", lambda *_: []),
+    _planted("status overlooks what is left out", "status", status, "of_world", lambda *_: []),
+    _planted("the page overlooks what is left out", "page", views, "_problems", lambda *_: []),
 )
 
 

@@ -51,6 +51,7 @@ BASE = {
     "export.range.records.max": "4",
     "partitioner.max.open.files": "2",
     "export.errors.fraction.max": "1",
+    "export.errors.fraction.attention": "1",
     "behavior.on.null.values": "ignore",
 }
 WITH_SIDES = {
