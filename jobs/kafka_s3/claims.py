@@ -52,8 +52,8 @@ def _topic_until_ms(entry: Entry, topic: str, now_ms: int) -> int | None:
         return None
     times = [reached_ms(entry, TopicPartition(topic, p), now_ms) for p in state.positions]
     # What failed is written under its own time once more, which may be an older one than was reached since.
-    times += [each.interval.start_ms for each in entry.failed if each.topic == topic and each.interval is not None]
-    return min((at for at in times if at is not None), default=None) if None not in times else None
+    times += [None if each.interval is None else each.interval.start_ms for each in entry.failed if each.topic == topic]
+    return min(at for at in times if at is not None) if None not in times else None
 
 
 def goes_on_from_ms(entry: Entry, tp: TopicPartition, now_ms: int) -> int | None:

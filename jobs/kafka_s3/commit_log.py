@@ -306,6 +306,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     interval: Interval | None = None  # the logical time of what this entry itself commits
     boundary_ms: Ms | None = None  # carried: up to here, schedule boundaries need no batch of their own any more
     unfinished: Interval | None = None  # carried: limits left offsets of this interval to the next batch
+    bytes_per_record: Count | None = None  # carried: in the newest commit before that held records
     topics: dict[TopicName, TopicState]
     ranges: tuple[RangeEntry, ...] = ()
     failed: tuple[FailedRange, ...] = ()

@@ -95,11 +95,11 @@ def make_batch(
     again: Sequence[FailedRange],
     limits: Limits,
     bytes_per_record: float | None,
-    own_time: Interval | None = None,
+    times: Mapping[TopicPartition, Interval] | None = None,
 ) -> Batch:
     """The ranges of the next plan: what failed before once more as it was, and the rest within the limits.
 
-    `own_time` is the logical time of the new ranges where their plan has no interval.
+    `times` are the logical times of new ranges where they are not their plan's.
     """
     repeated = tuple(PlannedRange(f.topic, f.partition, f.start, f.end, f.interval) for f in again)
     held = {failed.tp for failed in again}
@@ -109,7 +109,10 @@ def make_batch(
         budget = min(budget, max(1, int(limits.batch_bytes_max / bytes_per_record)))
     shares = share({tp: offsets.size for tp, offsets in fresh.items()}, budget)
     ranges = [part for tp, offsets in fresh.items() for part in cut(offsets, shares[tp], limits)]
-    planned = tuple(PlannedRange(part.tp.topic, part.tp.partition, part.start, part.end, own_time) for part in ranges)
+    own = times or {}
+    planned = tuple(
+        PlannedRange(part.tp.topic, part.tp.partition, part.start, part.end, own.get(part.tp)) for part in ranges
+    )
     more = sum(part.size for part in ranges) < sum(offsets.size for offsets in fresh.values())
     return Batch((*repeated, *planned), more)
 
@@ -118,8 +121,10 @@ def bytes_per_record(newest: Entry | None) -> float | None:
     """How large a record was in the newest commit, or `None` if nothing is known."""
     if newest is None:
         return None
+    if not any(entry.records for entry in newest.ranges):
+        return newest.bytes_per_record
     records = sum(entry.records for entry in newest.ranges)
-    return sum(entry.bytes for entry in newest.ranges) / records if records else None
+    return sum(entry.bytes for entry in newest.ranges) / records
 
 
 def moved(topics: Mapping[str, TopicState], positions: Mapping[TopicPartition, int]) -> dict[str, TopicState]:
@@ -142,16 +147,20 @@ def interval_of(own: Interval | None, plan_interval: Interval | None) -> Interva
 
 @dataclass(frozen=True, slots=True)
 class PinnedEnds:
-    """The end offsets that an earlier plan of the same run wrote down, and the generations that they are of."""
+    """The end offsets that an earlier plan of the same run wrote down, the generations that they are of, and where they
+    were bent."""
 
     ends: Mapping[TopicPartition, int]
     generations: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+    bent: frozenset[TopicPartition] = frozenset()
 
     @classmethod
     def of(cls, plan: Plan) -> PinnedEnds:
         ends = {TopicPartition(topic, p): end for topic, parts in plan.run.ends.items() for p, end in parts.items()}
-        return cls(ends, {topic: state.generation for topic, state in plan.topics.items()})
+        bent = frozenset(tp for tp in ends if plan.may_pass_its_end(tp))
+        return cls(ends, {topic: state.generation for topic, state in plan.topics.items()}, plan.notes, bent)
 
-    def holds(self, tp: TopicPartition, state: TopicState) -> bool:
-        """Whether it says how far to read `tp`; one that was restarted since has other offsets."""
-        return self.generations.get(tp.topic, state.generation) == state.generation
+    def holds(self, tp: TopicPartition, state: TopicState | None) -> bool:
+        """Whether it says how far to read `tp`: it was not left out then, and has the same offsets since."""
+        return tp in self.ends and state is not None and self.generations.get(tp.topic) == state.generation

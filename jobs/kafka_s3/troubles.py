@@ -161,6 +161,9 @@ def settle(
             continue
         assert left.resume is not None, f"{left} cannot be accepted"
         before = state.positions[left.tp.partition]
+        if left.trouble is not Trouble.LOST:  # other records lie there now: what was reached is not what they reach
+            kept = {p: at for p, at in (state.reached or {}).items() if p != left.tp.partition}
+            state = msgspec.structs.replace(state, reached=kept)
         made.topics[name] = _placed(state, left.tp.partition, left.resume, offsets[left.tp].leader_epoch)
         name, p = left.tp
         if left.trouble is Trouble.LOST:
@@ -177,7 +180,7 @@ def _begin_again(made: Settlement, left: LeftOut, state: TopicState, view: Topic
     name = left.tp.topic
     ever = sorted({*view.partitions, *state.positions})
     made.topics[name] = msgspec.structs.replace(
-        state, topic_id=view.topic_id, positions=dict.fromkeys(sorted(view.partitions), 0), epochs={}
+        state, topic_id=view.topic_id, positions=dict.fromkeys(sorted(view.partitions), 0), epochs={}, reached={}
     )
     made.failed = tuple(each for each in made.failed if each.topic != name)
     made.restarts += [_restart(name, p, state.generation, 0, left.reason) for p in ever]

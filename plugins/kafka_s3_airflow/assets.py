@@ -47,14 +47,14 @@ def _alias_of(connector: str, task: str) -> AssetAlias:
 def announce(context: Context, log: Log, settings: Settings, ended: Ended | None = None) -> int:
     """Make what is not announced yet events of the connector's and its topics' assets; how many there are.
 
-    `ended`: the run, where it ended well: that its interval is complete is told too. A task has an event for an outlet
-    that is an asset, whatever it did, and none if Airflow does not know the asset yet. So all go through the alias that
-    the task declares, which is its only outlet for this try.
+    `ended`: the run, where none of its tasks failed: up to where all is complete is told too. A task has an event for
+    an outlet that is an asset, whatever it did, and none if Airflow does not know the asset yet. So all go through the
+    alias that the task declares, which is its only outlet for this try.
     """
     from kafka_s3.export.announce import announcement
 
     context["task"].outlets = []
-    made = announcement(log, settings.s3.bucket, settings.exports, ended)
+    made = announcement(log, settings.s3.bucket, settings.exports, ended, named=settings.topics)
     if made.events:
         connector = log.layout.connector
         alias = _alias_of(connector, context["task"].task_id.rpartition(".")[2])  # without the group's prefix

@@ -77,7 +77,7 @@ def complete(connector: str) -> None:
         # What is wrong here too was said by the task that failed, or is said by the next run.
         with contextlib.suppress(ExporterError, AirflowFailException):
             exporter = _exporter(connector)
-            _mark_complete(exporter, interval_of(context), well=False)
+            _mark_complete(exporter, interval_of(context))
             _report_letters(exporter)
         raise AirflowFailException(
             f"{' and '.join(failed)} failed: see there. What was committed all the same is announced by the next run."
@@ -86,11 +86,11 @@ def complete(connector: str) -> None:
         from kafka_s3.export.announce import Ended
 
         interval, exporter = interval_of(context), _exporter(connector)
-        _mark_complete(exporter, interval, well=True)
+        _mark_complete(exporter, interval)
         _report_letters(exporter)
-        ended = None if interval is None else Ended(context["run_id"], interval, int(time.time() * 1000))
+        ended = Ended(context["run_id"], interval, int(time.time() * 1000))
         announced = announce(context, exporter.log, exporter.settings, ended)
-        log.info("%s events of assets: what was committed, and that the run's interval is complete.", announced)
+        log.info("%s events of assets: what was committed, and up to where all is complete.", announced)
 
 
 def _exporter(connector: str) -> Exporter:
@@ -107,12 +107,12 @@ def _report_letters(exporter: Exporter) -> None:
     report_letters(exporter, log.info)
 
 
-def _mark_complete(exporter: Exporter, interval: Interval | None, *, well: bool) -> None:
-    """Markers of the topics that are well, whatever became of others, where the connector asks for markers."""
+def _mark_complete(exporter: Exporter, interval: Interval | None) -> None:
+    """Markers of what is complete by the log, whatever became of the run, where the connector asks for markers."""
     if exporter.settings.completeness is not None:
         from kafka_s3.export.completeness import Ran, mark_complete
 
-        mark_complete(exporter, Ran(interval, int(time.time() * 1000), well), log.info)
+        mark_complete(exporter, Ran(interval, int(time.time() * 1000)), log.info)
 
 
 def interval_of(context: Context) -> Interval | None:

@@ -11,11 +11,9 @@ from kafka_s3.commit_log import (
     Interval,
     Kind,
     ObjectEntry,
-    Plan,
     RangeEntry,
     RangeGap,
     Restart,
-    RunPlan,
     TopicState,
     sha256_of,
 )
@@ -54,8 +52,15 @@ def extend(log: Log, count: int = 1, **what: Any) -> list[Committed]:
     return written
 
 
-def told(log: Log, *, ended: Ended | None = None, exports: Container[str] = (), most: int = 100) -> Announcement:
-    return announcement(log, "archive", exports.__contains__, ended, told_max=most)
+def told(
+    log: Log,
+    *,
+    ended: Ended | None = None,
+    exports: Container[str] = (),
+    named: tuple[str, ...] = (),
+    most: int = 100,
+) -> Announcement:
+    return announcement(log, "archive", exports.__contains__, ended, named=named, told_max=most)
 
 
 def seqs(log: Log, most: int = 100) -> list[int]:
@@ -98,16 +103,16 @@ def test_marked_twice(log: Log) -> None:
 
 
 def test_at_most_so_many(log: Log) -> None:
-    """A long backlog is announced piece by piece, the oldest first; that an interval is complete is said at its end,
-    and not before."""
-    extend(log, 5)
+    """A long backlog is announced piece by piece, the oldest first; what is complete is said at its end, and not
+    before: older entries do not know what was withdrawn since."""
+    extend(log, 5, topics={"t": TopicState(topic_id="x", positions={0: 1}, reached={0: 10})})
     ended = Ended("r", Interval(0, 10), LATER_MS)
     assert seqs(log, most=2) == [0, 1]
-    assert [each.extra["complete_until_ms"] for each in told(log, ended=ended, most=2).events] == [None]
+    assert [each.extra["complete_until_ms"] for each in told(log, ended=ended, exports={"t"}, most=2).events] == [None]
     mark(log, 0)
     mark(log, 1)
     assert seqs(log, most=2) == [2, 3]
-    assert [each.extra["complete_until_ms"] for each in told(log, ended=ended, most=3).events] == [10]
+    assert [each.extra["complete_until_ms"] for each in told(log, ended=ended, exports={"t"}, most=3).events] == [10]
 
 
 def test_the_events_of_one_entry_are_told_together(log: Log) -> None:
@@ -157,82 +162,96 @@ def test_what_does_not_belong_there(log: Log) -> None:
 
 
 HOUR = Ended("run-of-ten", Interval(100, 200), LATER_MS)
-TWO = {"a": TopicState(topic_id="x", positions={0: 3, 1: 4}), "b": TopicState(topic_id="y", positions={0: 7})}
+
+
+def two(of_a: dict[int, int] | None, of_b: dict[int, int] | None) -> dict[str, TopicState]:
+    """Two topics, and what their partitions have reached."""
+    return {
+        "a": TopicState(topic_id="x", positions={0: 3, 1: 4}, reached=of_a),
+        "b": TopicState(topic_id="y", positions={0: 7}, reached=of_b),
+    }
+
+
+TWO = two({0: 200, 1: 200}, {0: 200})
+
+
+def until(made: Announcement) -> dict[str | None, int | None]:
+    return {each.topic: each.extra["complete_until_ms"] for each in made.events}
 
 
 def test_an_hour_with_nothing_in_it(log: Log) -> None:
-    """A run that ended well and found nothing new announces its interval, for the connector and each topic: no
-    records, and where everything stands, with the newest entry's file as proof."""
-    extend(log, topics=TWO, boundary_ms=100)
+    """A run that found nothing new wrote that down: it is announced, for the connector and each topic, with no records,
+    where everything stands, and that file as proof."""
+    extend(log, topics=two({0: 100, 1: 100}, {0: 100}))
     mark(log, 0)
+    extend(log, topics=TWO, interval=Interval(100, 200), boundary_ms=200)
     made = told(log, ended=HOUR, exports=TWO)
-    assert made.seqs == ()
+    assert made.seqs == (1,)
     assert [each.topic for each in made.events] == [None, "a", "b"]
     whole, of_a, of_b = (each.extra for each in made.events)
-    assert (whole["kind"], whole["run_id"], whole["records"], whole["objects"]) == ("empty", "run-of-ten", 0, 0)
+    assert (whole["kind"], whole["run_id"], whole["records"], whole["objects"]) == ("empty", "r", 0, 0)
     assert (whole["interval_ms"], whole["complete_until_ms"]) == ([100, 200], 200)
     assert whole["offsets"] == {"a": {"0": [3, 3], "1": [4, 4]}, "b": {"0": [7, 7]}}
     assert (of_a["topic"], of_a["offsets"]) == ("a", {"a": {"0": [3, 3], "1": [4, 4]}})
     assert (of_b["topic"], of_b["offsets"]) == ("b", {"b": {"0": [7, 7]}})
     assert whole["sha256"] == sha256_of(log.store.get(whole["key"]) or b"")
-    assert whole["key"] == log.layout.log_key(0)
+    assert whole["key"] == log.layout.log_key(1)
+    mark(log, 1)
+    assert told(log, ended=HOUR, exports=TWO) == Announcement()
 
 
 def test_a_topic_that_the_connector_has_left(log: Log) -> None:
-    """It keeps its positions in the log, and has no events any more."""
+    """It keeps its positions in the log, has no events any more, and keeps back nothing that is said of the others."""
+    extend(log, kind=Kind.COMMIT, topics=two({}, {0: 200}))
+    assert until(told(log, ended=HOUR, exports={"b"})) == {None: 200, "b": 200}
+
+
+def test_a_topic_is_as_complete_as_its_partitions(log: Log) -> None:
+    """The connector is as complete as its last partition; a topic that has reached nothing lets it say nothing."""
+    extend(log, kind=Kind.COMMIT, topics=two({0: 200, 1: 100}, {0: 150}))
+    assert until(told(log, ended=HOUR, exports=TWO)) == {None: 100, "a": 100, "b": 150}
+    extend(log, kind=Kind.COMMIT, topics=two({0: 200, 1: 100}, {}))
+    assert until(told(log, ended=HOUR, exports=TWO)) == {None: None, "a": 100, "b": None}
+
+
+def test_a_topic_that_no_entry_knows_is_not_complete(log: Log) -> None:
+    """The connector asks for it by name, and nothing of it is exported: nothing is said of the whole connector."""
     extend(log, kind=Kind.COMMIT, topics=TWO)
-    assert [each.topic for each in told(log, ended=HOUR, exports={"b"}).events] == [None, "b"]
+    made = told(log, ended=HOUR, exports={"a", "b", "added"}, named=("a", "b", "added"))
+    assert until(made) == {None: None, "a": 200, "b": 200}
 
 
-def test_an_interval_that_was_committed_is_not_empty(log: Log) -> None:
-    """The newest entry's event says that the run's interval is complete; a second run of the same interval, and a
-    backfill of an older one, announce nothing."""
-    extend(log, topics=TWO, kind=Kind.COMMIT, boundary_ms=200)
-    events = told(log, ended=HOUR, exports=TWO).events
-    assert [(each.topic, each.extra["kind"]) for each in events] == [(None, "commit"), ("a", "commit"), ("b", "commit")]
-    assert {each.extra["complete_until_ms"] for each in events} == {200}
-    mark(log, 0)
-    assert told(log, ended=HOUR, exports=TWO) == Announcement()
-    assert told(log, ended=Ended("r", Interval(0, 100), LATER_MS), exports=TWO) == Announcement()
+def test_what_was_rewound_since_is_not_complete(log: Log) -> None:
+    """The newest entry says so, though older ones that are told with it said otherwise."""
+    extend(log, kind=Kind.COMMIT, topics=TWO, interval=Interval(100, 200))
+    extend(log, kind=Kind.REWIND, topics=two({0: 200}, {0: 200}))
+    assert until(told(log, ended=HOUR, exports=TWO)) == {None: None, "a": None, "b": 200}
 
 
-def test_without_an_interval_nothing_is_complete(log: Log) -> None:
-    """A run without an interval, or one that failed, announces what it committed and no more."""
-    extend(log, topics=TWO, kind=Kind.COMMIT, boundary_ms=50)
-    assert {each.extra["complete_until_ms"] for each in told(log, exports=TWO).events} == {None}
+def test_an_interval_in_the_future_is_not_complete(log: Log) -> None:
+    """A clock was wrong when it was written."""
+    extend(log, kind=Kind.COMMIT, topics=TWO)
+    early = Ended("r", Interval(100, 200), 199)
+    assert until(told(log, ended=early, exports=TWO)) == {None: None, "a": None, "b": None}
+
+
+def test_a_run_that_failed_claims_nothing(log: Log) -> None:
+    """It announces what it committed and no more; what is announced is not announced again."""
+    extend(log, topics=TWO, kind=Kind.COMMIT)
+    assert set(until(told(log, exports=TWO)).values()) == {None}
     mark(log, 0)
     assert told(log, exports=TWO) == Announcement()
-
-
-@pytest.mark.parametrize("what", ["failed", "unfinished", "open plan"])
-def test_a_failed_run_that_somebody_marked_as_a_success(log: Log, what: str) -> None:
-    """That an interval is complete is said only where the log agrees: nothing failed, nothing is left, no plan is
-    open."""
-    failed = FailedRange(topic="a", partition=0, start=3, end=9, reason="bad")
-    more = {"failed": {"failed": (failed,)}, "unfinished": {"unfinished": Interval(0, 100)}}.get(what, {})
-    [head] = extend(log, topics=TWO, **more)
-    if what == "open plan":
-        log.put_plan(plan_after(head))
-    mark(log, 0)
     assert told(log, ended=HOUR, exports=TWO) == Announcement()
-    assert len(told(log, ended=HOUR, exports={"b"}).events) == (2 if what == "failed" else 0)
 
 
-def plan_after(head: Committed) -> Plan:
-    return Plan(
-        seq=head.entry.seq + 1,
-        connector="orders",
-        previous_sha256=head.sha256,
-        engine="0",
-        cluster_id="c",
-        isolation_level="read_committed",
-        configuration_sha256="",
-        configuration={},
-        run=RunPlan(run_id="r", interval=None, ends={}),
-        interval=None,
-        topics=TWO,
-        ranges=(),
-    )
+def test_what_failed_is_not_complete(log: Log) -> None:
+    """Though somebody marked its run as a success by hand: its topic is complete up to where the failed range begins,
+    other topics are what they are. Entries of a release that did not say what is reached claim nothing."""
+    failed = FailedRange(topic="a", partition=0, start=3, end=9, reason="bad", interval=Interval(50, 100))
+    extend(log, kind=Kind.COMMIT, topics=TWO, failed=(failed,))
+    assert until(told(log, ended=HOUR, exports=TWO)) == {None: 50, "a": 50, "b": 200}
+    extend(log, kind=Kind.COMMIT, topics=two(None, {0: 200}), boundary_ms=200)
+    assert until(told(log, ended=HOUR, exports=TWO)) == {None: None, "a": None, "b": 200}
 
 
 def test_offsets_are_named_up_to_a_limit() -> None:
@@ -283,7 +302,7 @@ def test_what_an_announcement_says(log: Log) -> None:
         | {"ranges": (done(1, 0, 1), done(0, 0, 2), done(0, 3, 2)), "interval": Interval(10, 20), "kind": Kind.COMMIT}
     )
     layout = LogLayout("_kafka_s3", "orders")
-    said = describe(Committed(entry, "5ha"), layout, "archive", keys_max=3, complete_until_ms=30)
+    said = describe(Committed(entry, "5ha"), layout, "archive", keys_max=3)
     assert said == {
         "connector": "orders",
         "bucket": "archive",
@@ -293,7 +312,7 @@ def test_what_an_announcement_says(log: Log) -> None:
         "kind": "commit",
         "run_id": "r",
         "interval_ms": [10, 20],
-        "complete_until_ms": 30,
+        "complete_until_ms": None,
         "records": 5,
         "bytes": 35,
         "rejected": 3,
@@ -345,21 +364,25 @@ def test_an_asset_has_one_event_however_many_entries(log: Log) -> None:
     """Two commits with a checkpoint between, and an hour that came to nothing: one event of the connector and one of
     each topic, with the sums, the offsets joined and every entry named. Of several events of a task, Airflow's
     scheduler would give the run that they start only the first."""
-    topics = {"t": TopicState(topic_id="x", positions={0: 6}), "idle": TopicState(topic_id="y", positions={0: 8})}
+    topics = {
+        "t": TopicState(topic_id="x", positions={0: 6}, reached={0: 200}),
+        "idle": TopicState(topic_id="y", positions={0: 8}, reached={0: 200}),
+    }
     gap = RangeGap(topic="idle", partition=0, start=5, end=8, reason="gone")
     extend(log, kind=Kind.COMMIT, topics=topics, ranges=(done(0, 0, 2),), interval=Interval(50, 100), boundary_ms=100)
     extend(log, topics=topics, gaps=(gap,), boundary_ms=100)
     extend(log, kind=Kind.COMMIT, topics=topics, ranges=(done(0, 3, 2),), interval=Interval(50, 100), boundary_ms=100)
+    extend(log, topics=topics, interval=Interval(100, 200), boundary_ms=200)
     made = told(log, ended=HOUR, exports=topics)
-    assert made.seqs == (0, 1, 2)
+    assert made.seqs == (0, 1, 2, 3)
     assert [each.topic for each in made.events] == [None, "idle", "t"]
     whole, idle, busy = (each.extra for each in made.events)
     for extra in (whole, busy):
         assert (extra["kind"], extra["records"], extra["objects"], len(extra["keys"])) == ("commit", 4, 4, 4)
         assert extra["offsets"]["t"] == {"0": [0, 6]}
-    assert [each["seq"] for each in whole["entries"]] == [each["seq"] for each in idle["entries"]] == [0, 1, 2]
-    assert [each["seq"] for each in busy["entries"]] == [0, 2]
+    assert [each["seq"] for each in whole["entries"]] == [each["seq"] for each in idle["entries"]] == [0, 1, 2, 3]
+    assert [each["seq"] for each in busy["entries"]] == [0, 2, 3]
     assert whole["gaps"] == idle["gaps"] == [["idle-0", 5, 8, "gone"]]
     assert (idle["records"], idle["offsets"]) == (0, {"idle": {"0": [8, 8]}})
     for extra in (whole, idle, busy):
-        assert (extra["seq"], extra["interval_ms"], extra["complete_until_ms"]) == (2, [100, 200], 200)
+        assert (extra["seq"], extra["interval_ms"], extra["complete_until_ms"]) == (3, [100, 200], 200)

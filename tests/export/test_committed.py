@@ -12,9 +12,10 @@ from kafka_s3.errors import DataError, LogDamaged
 from kafka_s3.export.announce import Ended, announcement, mark
 from kafka_s3.export.committed import announced, committed_by, newest, objects_of, read
 from kafka_s3.export.log import Log
+from kafka_s3.export.run import run
 from kafka_s3.naming import LogLayout
 from tests.export.world import World
-from tests.support import LATER_MS
+from tests.support import LATER_MS, request
 
 BUCKET = "bucket"
 
@@ -56,10 +57,13 @@ def test_from_an_event_to_the_records(world: World, event: dict[str, Any]) -> No
 
 
 def test_an_event_of_an_empty_hour_has_no_objects(world: World) -> None:
-    """It names the newest entry as proof of where everything stands; what that holds was announced before."""
+    """It names its own entry as proof of where everything stands; what others hold was announced before."""
     mark(world.exporter.log, 1)
-    ended = Ended("r", Interval(0, 10), LATER_MS)
+    asked = request("empty", interval=(0, 10), now_ms=LATER_MS)
+    run(world.exporter, asked, world._execute, lambda _: None)
+    ended = Ended("empty", Interval(0, 10), LATER_MS)
     [empty, _] = announcement(world.exporter.log, BUCKET, lambda _: True, ended).events
+    assert (empty.extra["kind"], empty.extra["complete_until_ms"]) == ("empty", 10)
     assert empty.extra["sha256"] == committed_by(world.exporter.log, BUCKET, empty.extra).sha256
     assert announced(world.exporter.log, BUCKET, empty.extra) == []
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -15,132 +13,17 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from kafka_s3.commit_log import Interval
-from kafka_s3.errors import EXIT_TEMPORARY, ConfigurationError, LogDamaged
+from kafka_s3.errors import ConfigurationError, LogDamaged
 from kafka_s3.export import first_use
 from kafka_s3.export.adopt.objects import sort_out
-from kafka_s3.export.completeness import Marker, Ran, mark_complete
+from kafka_s3.export.completeness import Ran, mark_complete
 from kafka_s3.export.garbage.gc import collect
-from kafka_s3.export.run import Exporter, prepare, run
-from kafka_s3.export.task import Failure, RangeResult, RangeTask, export_range
+from kafka_s3.export.run import prepare, run
 from kafka_s3.export.verify.verify import verify
-from kafka_s3.memory import MemoryBroker, MemoryStore
 from kafka_s3.naming import marker_key
 from kafka_s3.planning import RunRequest
-from kafka_s3.records import Record
-from kafka_s3.settings import from_mapping
-from kafka_s3.settings.model import Settings
-from tests.support import HOUR_MS, MINIMAL
-
-T0 = 1_795_161_600_000  # 2026-11-20T08:00:00Z
-TICK_MS = HOUR_MS // 3
-TOPICS = ("orders", "refunds")
-
-
-def hour(number: int) -> int:
-    return T0 + number * HOUR_MS
-
-
-def make(**more: str) -> Settings:
-    """An hourly connector with markers, by the records' own timestamps unless told otherwise."""
-    given = {
-        **MINIMAL,
-        "topics": ",".join(TOPICS),
-        "flush.size": "100",
-        "partitioner.class": "HourlyPartitioner",
-        "locale": "en",
-        "timezone": "UTC",
-        "timestamp.extractor": "Record",
-        "export.completeness.marker.enable": "true",
-        **{name.replace("_", "."): value for name, value in more.items()},
-    }
-    return from_mapping(given, offline=True).settings
-
-
-@dataclass
-class World:
-    """A connector over memory, with a clock that goes in thirds of an hour."""
-
-    settings: Settings = field(default_factory=make)
-    store: MemoryStore = field(default_factory=MemoryStore)
-    broker: MemoryBroker = field(default_factory=MemoryBroker)
-    now_ms: int = T0
-    runs: int = 0
-    arrived: dict[tuple[str, int], list[tuple[int, int, int]]] = field(default_factory=dict)  # offset, came, dated
-
-    def __post_init__(self) -> None:
-        for topic in TOPICS:
-            self.broker.create_topic(topic, 2)
-
-    @property
-    def exporter(self) -> Exporter:
-        return Exporter(self.settings, self.store, self.broker)
-
-    @property
-    def interval(self) -> Interval:
-        """The hour that is over."""
-        end_ms = self.now_ms // HOUR_MS * HOUR_MS
-        return Interval(end_ms - HOUR_MS, end_ms)
-
-    def produce(self, dated_ms: int, topic: str = "orders", partition: int = 0) -> None:
-        known = self.arrived.setdefault((topic, partition), [])
-        offset = len(known)
-        known.append((offset, self.now_ms, dated_ms))
-        self.broker.append(topic, partition, Record(offset, b"{}", timestamp_ms=dated_ms))
-
-    def run(self, failing: Sequence[tuple[str, int]] = (), *, now: bool = False, most: int = 1000) -> list[str]:
-        """A run of the hour that is over, some of whose partitions fail; the markers it wrote."""
-        self.runs += 1
-        request = self.request(now)
-
-        report = run(self.exporter, request, partial(self.execute, failing=failing), lambda _: None)
-        return self.mark(well=report.exit_status == 0, interval=request.interval, most=most)
-
-    def execute(self, tasks: Sequence[RangeTask], failing: Sequence[tuple[str, int]] = ()) -> list[RangeResult]:
-        return [
-            RangeResult(task.planned, None, Failure("an outage", EXIT_TEMPORARY))
-            if (task.planned.topic, task.planned.partition) in failing
-            else export_range(self.settings, task, self.store, self.broker)
-            for task in tasks
-        ]
-
-    def die(self) -> None:
-        """A run that writes its plan and then dies; Airflow's `complete` comes all the same."""
-        self.runs += 1
-        prepare(self.exporter, self.request())
-        self.mark(well=False, interval=self.interval)
-
-    def request(self, now: bool = False) -> RunRequest:
-        return RunRequest(f"run-{self.runs}", 1, None if now else self.interval, self.now_ms)
-
-    def mark(self, *, well: bool, interval: Interval | None, most: int = 1000) -> list[str]:
-        return mark_complete(self.exporter, Ran(interval, self.now_ms, well), markers_max=most)
-
-    def markers(self, topic: str = "orders") -> list[Marker]:
-        bodies = [body for key, body in self.store.contents().items() if key.endswith("/_COMPLETE.json")]
-        found = [msgspec.json.decode(body, type=Marker) for body in bodies]
-        return sorted((each for each in found if each.topic == topic), key=lambda each: each.start_ms)
-
-    def hours(self, topic: str = "orders") -> list[int]:
-        """The hours that have a marker, counted from the first."""
-        return [(each.start_ms - T0) // HOUR_MS for each in self.markers(topic)]
-
-    def objects(self, topic: str = "orders") -> list[str]:
-        return sorted(key for key in self.store.contents() if key.startswith(f"topics/{topic}/") and ".json" in key
-                      and not key.endswith("_COMPLETE.json"))  # fmt: skip
-
-    def check(self) -> None:
-        """No marker lies: what came in time is below the position, whatever comes later."""
-        head = self.exporter.log.newest()
-        for topic in TOPICS:
-            for marker in self.markers(topic):
-                assert marker.due_ms <= self.now_ms
-                assert head is not None
-                for partition in (0, 1):
-                    position = head.entry.topics[topic].positions[partition]
-                    for offset, came_ms, dated_ms in self.arrived.get((topic, partition), []):
-                        if dated_ms >= marker.due_ms:
-                            break
-                        assert came_ms >= marker.due_ms or offset < position, (marker, offset, position)
+from tests.export.markers import TICK_MS, TOPICS, World, hour, make
+from tests.support import HOUR_MS
 
 
 @pytest.fixture
@@ -294,7 +177,7 @@ def test_a_topic_that_goes_away_after_its_run(world: World) -> None:
     world.now_ms = hour(1)
     run(world.exporter, world.request(), world.execute, lambda _: None)
     world.broker.delete_topic("refunds")
-    world.mark(well=True, interval=world.interval)
+    world.mark(interval=world.interval)
     assert (world.hours(), world.hours("refunds")) == ([0], [])
 
 
@@ -304,7 +187,7 @@ def test_a_run_that_dies_marks_nothing(world: World) -> None:
     world.now_ms = hour(1)
     world.produce(hour(1) + 5)
     world.die()
-    world.mark(well=True, interval=world.interval)
+    world.mark(interval=world.interval)
     assert (world.hours(), world.hours("refunds")) == ([], [])
     world.run()
     assert (world.hours(), world.hours("refunds")) == ([0], [0])
@@ -329,8 +212,7 @@ def test_an_interval_that_is_not_over(world: World) -> None:
     world.now_ms = hour(2) - TICK_MS
     whole = RunRequest("early", 1, Interval(hour(1), hour(2)), world.now_ms)
     assert run(world.exporter, whole, world.execute, lambda _: None).committed
-    for well in (True, False):
-        assert world.mark(well=well, interval=whole.interval) == []
+    assert world.mark(interval=whole.interval) == []
     world.now_ms = hour(2)
     assert len(world.run()) == 2
 
@@ -396,8 +278,8 @@ def test_clocks_that_are_set_back(world: World) -> None:
 
 
 def test_by_the_logical_time(world: World) -> None:
-    """Under the extractor Wallclock a path is of runs: its marker comes when the hour's run has ended well, and no
-    later run of the schedule writes there. One that failed for a topic leaves that topic's hour open."""
+    """Under the extractor Wallclock a path is of runs: its marker comes when the hour's run has come to its end, and
+    no later run of the schedule writes there. One that failed for a topic leaves that topic's hour open."""
     world.settings = make(timestamp_extractor="Wallclock")
     world.produce(hour(-5))
     world.produce(hour(0), "refunds")
@@ -451,7 +333,7 @@ def test_somebody_else_s_file_is_left_alone(world: World) -> None:
     world.store.put_if_absent(key, b"mine")
     said: list[str] = []
     run(world.exporter, world.request(), lambda tasks: [], lambda _: None)
-    mark_complete(world.exporter, Ran(world.interval, world.now_ms, well=True), said.append)
+    mark_complete(world.exporter, Ran(world.interval, world.now_ms), said.append)
     assert any("no marker of this exporter" in line for line in said)
     assert world.store.get(key) == b"mine"
     world.now_ms = hour(2)

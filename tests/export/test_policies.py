@@ -322,6 +322,7 @@ def test_what_failed_is_said_though_something_else_ends_the_run() -> None:
     place = exported(Policies())
     place.poison(0)
     place.broker.fail_next("offsets", KafkaUnavailable("out"), skip=2)
+    place.broker.fail_next("offsets", KafkaUnavailable("out"))
     with pytest.raises(KafkaUnavailable):
         place.run("second")
     assert place.told[-1].startswith("failed: A bad record at topic orders partition 0 offset 5")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kafka_s3.commit_log import Interval
-from kafka_s3.errors import EXIT_DONE, EXIT_TEMPORARY, ExporterError, SparkFailed
+from kafka_s3.errors import EXIT_TEMPORARY, ExporterError, SparkFailed
 from kafka_s3.export.announce import Ended, announcement, mark
 from kafka_s3.export.completeness import Ran, mark_complete
 from kafka_s3.export.garbage.gc import collect, delete
@@ -120,15 +120,14 @@ def complete(world: World, asked: Asked, *, failed: bool) -> Body:
         exporter = exporter_of(world)
         if failed:
             with contextlib.suppress(ExporterError):
-                _mark_complete(world, exporter, asked, well=False)
+                _mark_complete(world, exporter, asked)
                 _report(world, exporter)
             return "failed"
-        _mark_complete(world, exporter, asked, well=True)
+        _mark_complete(world, exporter, asked)
         _report(world, exporter)
-        ended = None
-        if asked.interval is not None:
-            ended = Ended(asked.run_id, asked.interval, world.clock_ms)
-        told = announcement(exporter.log, "archive", exporter.settings.exports, ended)
+        settings = exporter.settings
+        ended = Ended(asked.run_id, asked.interval, world.clock_ms)
+        told = announcement(exporter.log, "archive", settings.exports, ended, named=settings.topics)
         world.told(actor, told.events, asked, well=True)
         for seq in told.seqs:
             mark(exporter.log, seq)
@@ -137,9 +136,9 @@ def complete(world: World, asked: Asked, *, failed: bool) -> Body:
     return body
 
 
-def _mark_complete(world: World, exporter: Exporter, asked: Asked, *, well: bool) -> None:
+def _mark_complete(world: World, exporter: Exporter, asked: Asked) -> None:
     if exporter.settings.completeness is not None:
-        mark_complete(exporter, Ran(asked.interval, world.clock_ms, well), _silent)
+        mark_complete(exporter, Ran(asked.interval, world.clock_ms), _silent)
 
 
 def _report(world: World, exporter: Exporter) -> None:
@@ -157,7 +156,7 @@ def run_here(world: World, asked: Asked) -> Body:
         exporter = exporter_of(world)
         done = run(exporter, asked.request(world), executor(world, actor, exporter.settings), _silent)
         _report(world, exporter)
-        _mark_complete(world, exporter, asked, well=done.exit_status == EXIT_DONE)
+        _mark_complete(world, exporter, asked)
         return done.exit_status
 
     return body

@@ -9,7 +9,6 @@ import click
 
 from kafka_s3.cli.common import configured, iso, load_configuration, now_ms, printable
 from kafka_s3.cli.interval import chosen_interval, for_a_time
-from kafka_s3.errors import EXIT_DONE
 from kafka_s3.export.completeness import Ran, mark_complete
 from kafka_s3.export.report import RunReport
 from kafka_s3.export.run import Exporter, prepare, run
@@ -54,13 +53,13 @@ def _run_here(settings: Settings, request: RunRequest, config: Path) -> int:
     report = run(exporter, request, in_threads(settings), click.echo)
     _summarise(report, config)
     report_letters(exporter, click.echo)
-    _mark_complete(exporter, request, well=report.exit_status == EXIT_DONE)
+    _mark_complete(exporter, request)
     return report.exit_status
 
 
-def _mark_complete(exporter: Exporter, request: RunRequest, *, well: bool) -> None:
+def _mark_complete(exporter: Exporter, request: RunRequest) -> None:
     if exporter.settings.completeness is not None:
-        mark_complete(exporter, Ran(request.interval, request.now_ms, well), click.echo)
+        mark_complete(exporter, Ran(request.interval, request.now_ms), click.echo)
 
 
 def _summarise(report: RunReport, config: Path) -> None:
@@ -79,10 +78,10 @@ def _run_on_spark(settings: Settings, request: RunRequest, config: Path, worker:
     if planned is not None:
         # Of a plan that was there already another driver may have done a part.
         status = submit(master, config, worker, request if planned.is_new else replace(request, try_number=2))
-        _mark_complete(exporter, request, well=status == EXIT_DONE)
+        _mark_complete(exporter, request)
         return status
     report = RunReport(left_out=world.left_out)
     _summarise(report, config)
     report_letters(exporter, click.echo)  # no driver does, and one before may have died between commit and report
-    _mark_complete(exporter, request, well=report.exit_status == EXIT_DONE)
+    _mark_complete(exporter, request)
     return report.exit_status

@@ -7,17 +7,20 @@ An announcement is one event of the whole connector, and one of each topic conce
 several events of one asset, Airflow 3.3's scheduler gives the run that they start only the first, and keeps the others
 for the next run.
 
-    an entry                        concerns the connector; a commit every topic, those without records too; other
-                                    entries each topic that lost offsets or was restarted
-    an interval without an entry    concerns the connector and every topic: the newest entry says where all stand
+    an entry                        concerns the connector; a commit every topic, those without records too, and so
+                                    does an interval in which nothing was new; other entries each topic that lost
+                                    offsets or was restarted
+
+What is complete is said of the newest entry alone, by `claims`: an older one does not know of what was withdrawn since.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kafka_s3.claims import complete_until_ms
 from kafka_s3.commit_log import Entry, Interval, Kind, RangeEntry
 from kafka_s3.errors import LogDamaged
 from kafka_s3.export.log import Committed, Log, check_mark
@@ -34,10 +37,10 @@ EMPTY: Final = "empty"
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A run that has done all there is to do for its interval: nothing failed, nothing was left out."""
+    """A run whose tasks did not fail, and when that is told. What is complete follows from the log, not from it."""
 
     run_id: str
-    interval: Interval
+    interval: Interval | None
     now_ms: int
 
 
@@ -63,40 +66,49 @@ def announcement(
     exports: Callable[[str], bool],
     ended: Ended | None = None,
     *,
+    named: Iterable[str] = (),
     told_max: int = TOLD_MAX,
 ) -> Announcement:
     """What is not announced yet, from the oldest entry on as far as it fits, one entry at least.
 
-    `exports`: whether the connector asks for a topic now. `ended`: after a run that ended well, its interval is told
-    to be complete, also if no entry has come so far. Two LISTs,
-    a GET for each entry, and one to see that no plan is open.
+    `exports`: whether the connector asks for a topic now; `named`: those that it asks for by name. `ended`: after a run
+    that did not fail, it is told up to where all is complete. Two LISTs, and a GET for each entry.
     """
     newest = log.newest()
     if newest is None:
         return Announcement()
-    if ended is not None and not _is_done(log, newest, exports):
-        ended = None
     events: list[Event] = []
     seqs: list[int] = []
-    until_ms = None if ended is None else ended.interval.end_ms
+    claims = _Claims(newest.entry, frozenset(named), exports, None if ended is None else ended.now_ms)
     first = _announced(log) + 1
     for seq in range(first, newest.entry.seq + 1):
         is_newest = seq == newest.entry.seq
         committed = newest if is_newest else log.older(seq)
-        told = list(_of_entry(committed, log.layout, bucket, exports, until_ms if is_newest else None))
+        told = list(_of_entry(committed, log.layout, bucket, exports))
         if seqs and len(events) + len(told) > told_max:
             return Announcement(_joined(events), tuple(seqs))
         events += told
         seqs.append(seq)
-    if ended is not None and (newest.entry.reached_ms(ended.now_ms) or 0) < ended.interval.end_ms:
-        events += _of_nothing(newest, log.layout, bucket, exports, ended)
-    return Announcement(_joined(events), tuple(seqs))
+    return Announcement(tuple(claims.of(event) for event in _joined(events)), tuple(seqs))
 
 
-def _is_done(log: Log, newest: Committed, exports: Callable[[str], bool]) -> bool:
-    """Whether the log agrees that a run ended well: somebody may have marked its task as a success by hand."""
-    failed = [each for each in newest.entry.failed if exports(each.topic)]
-    return not failed and newest.entry.unfinished is None and log.open_plan(newest) is None
+@dataclass(frozen=True, slots=True)
+class _Claims:
+    """What can be said to be complete at a time, `None` for nothing at all."""
+
+    entry: Entry
+    named: frozenset[str]
+    exports: Callable[[str], bool]
+    now_ms: int | None
+
+    def of(self, event: Event) -> Event:
+        """With up to what time its topic, or all that the connector exports, is complete."""
+        if self.now_ms is None:
+            return event
+        known = (name for name in self.entry.topics if self.exports(name))
+        topics = {*known, *self.named} if event.topic is None else {event.topic}
+        until_ms = complete_until_ms(self.entry, topics, self.now_ms)
+        return Event(event.topic, {**event.extra, "complete_until_ms": until_ms})
 
 
 def mark(log: Log, seq: int) -> bool:
@@ -110,7 +122,6 @@ def describe(
     bucket: str,
     *,
     topic: str | None = None,
-    complete_until_ms: int | None = None,
     keys_max: int = KEYS_MAX,
     offsets_max: int = OFFSETS_MAX,
 ) -> dict[str, Any]:
@@ -120,7 +131,8 @@ def describe(
     offset]` of each topic-partition; `keys_omitted` and `offsets_omitted` count what was left out. `gaps` are offsets
     that were lost; behind a restart that withdraws, a reader skips what was announced from its position on. `entries`:
     those that are new with the event, oldest first.
-    `complete_until_ms`: all records before it are exported, as far as they were there when the run was planned.
+    `complete_until_ms`: all records before it are exported, as far as they were there when the run was planned. An
+    entry alone does not say it: the newest one does, once all before it are told.
     """
     entry = committed.entry
     ranges = [done for done in entry.ranges if topic in (None, done.topic)]
@@ -134,7 +146,7 @@ def describe(
         "kind": entry.kind.value,
         "run_id": entry.run_id,
         "interval_ms": None if entry.interval is None else [entry.interval.start_ms, entry.interval.end_ms],
-        "complete_until_ms": complete_until_ms,
+        "complete_until_ms": None,
         "records": sum(done.records for done in ranges),
         "bytes": sum(done.bytes for done in ranges),
         "rejected": sum(done.rejected for done in ranges),
@@ -190,43 +202,23 @@ def _join(one: Mapping[str, Any], next: Mapping[str, Any]) -> dict[str, Any]:
     return joined
 
 
-def _of_entry(
-    committed: Committed, layout: LogLayout, bucket: str, exports: Callable[[str], bool], until_ms: int | None
-) -> Iterator[Event]:
+def _of_entry(committed: Committed, layout: LogLayout, bucket: str, exports: Callable[[str], bool]) -> Iterator[Event]:
     entry = committed.entry
+    is_empty = entry.kind is Kind.CHECKPOINT and entry.interval is not None
+    exported = {topic for topic in entry.topics if exports(topic)}
     concerned = {done.topic for done in entry.ranges}
     concerned |= {gap.topic for gap in entry.gaps} | {restart.topic for restart in entry.restarts}
-    if entry.kind is Kind.COMMIT:
-        concerned |= {topic for topic in entry.topics if exports(topic)}
+    if entry.kind is Kind.COMMIT or is_empty:
+        concerned |= exported
     for topic in (None, *sorted(concerned)):
-        yield Event(topic, describe(committed, layout, bucket, topic=topic, complete_until_ms=until_ms))
+        extra = describe(committed, layout, bucket, topic=topic)
+        yield Event(topic, {**extra, **_where_all_stands(entry, exported, topic)} if is_empty else extra)
 
 
-def _of_nothing(
-    newest: Committed, layout: LogLayout, bucket: str, exports: Callable[[str], bool], ended: Ended
-) -> Iterator[Event]:
-    """An interval in which nothing was new: where everything stands, by the newest entry."""
-    topics = sorted(topic for topic in newest.entry.topics if exports(topic))
-    for topic in (None, *topics):
-        kept, omitted = _first(_positions(newest.entry, topics if topic is None else [topic]), OFFSETS_MAX)
-        yield Event(
-            topic,
-            {
-                **_where(newest, layout, bucket, topic),
-                "kind": EMPTY,
-                "run_id": ended.run_id,
-                "interval_ms": [ended.interval.start_ms, ended.interval.end_ms],
-                "complete_until_ms": ended.interval.end_ms,
-                **dict.fromkeys(("records", "bytes", "rejected", "objects", "failed_ranges"), 0),
-                "offsets": kept,
-                "offsets_omitted": omitted,
-                "gaps": [],
-                "restarts": [],
-                "keys": [],
-                "keys_omitted": 0,
-                "entries": [],
-            },
-        )
+def _where_all_stands(entry: Entry, exported: Iterable[str], topic: str | None) -> dict[str, Any]:
+    """Of an interval in which nothing was new: the positions of the topic, or of all."""
+    kept, omitted = _first(_positions(entry, sorted(exported) if topic is None else [topic]), OFFSETS_MAX)
+    return {"kind": EMPTY, "offsets": kept, "offsets_omitted": omitted}
 
 
 def _where(committed: Committed, layout: LogLayout, bucket: str, topic: str | None) -> dict[str, Any]:

@@ -5,8 +5,8 @@
 
 When a partition of time `[start, end)` of a topic is complete, with `due = end + lateness`:
 
-    the connector has exported the topic up to `due`: a run for an interval that ends at or after it ended well, or
-    the newest entry commits a plan of such a run up to every end that the plan names for the topic; and
+    the connector has exported the topic up to `due`: by the newest entry each of its Kafka partitions has reached that
+    time (`claims`); and
     under the extractor Record, every Kafka partition's position is at or above Kafka's first offset dated `due` or
     later, or above all there is where no record is. What an open transaction holds lies above every position.
 
@@ -29,10 +29,12 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from kafka_s3 import __version__
-from kafka_s3.commit_log import Interval, Kind, TopicState
-from kafka_s3.errors import LogDamaged, NotSigned
+from kafka_s3.claims import complete_until_ms
+from kafka_s3.commit_log import Interval
+from kafka_s3.errors import KafkaUnavailable, LogDamaged, NotSigned, TopicMissing
 from kafka_s3.export import first_use
 from kafka_s3.export.ahead import AHEAD, PARALLEL, in_order, workers
+from kafka_s3.export.changes import others
 from kafka_s3.export.log import Committed, Log
 from kafka_s3.export.planner import World, observe
 from kafka_s3.export.run import Exporter
@@ -40,7 +42,6 @@ from kafka_s3.joda.buckets import Bucketer
 from kafka_s3.joda.periods import Period, period_at
 from kafka_s3.joda.zones import zone
 from kafka_s3.naming import marker_key, parse_seq
-from kafka_s3.planning import PinnedEnds
 from kafka_s3.ports import Put, TimedOffset
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import RecordTime, Settings, TimePartitioner
@@ -93,11 +94,13 @@ class Reached(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A run, and whether it did all there was to do: nothing failed, nothing was left out."""
+    """A run, well or not: what is complete follows from the log."""
 
     interval: Interval | None
     now_ms: int  # when it was planned, or later
-    well: bool
+
+
+_Partitions = dict[str, list[TopicPartition]]
 
 
 @dataclass(slots=True)
@@ -149,7 +152,7 @@ def mark_complete(
     periods = _Periods(Bucketer(by_time.duration_ms, by_time.path_format, zone(by_time.timezone), by_time.locale))
     world = observe(settings, exporter.broker, head)
     number, reached = _reached(log)
-    until = _exported(settings, log, head, ran)
+    until = _exported(settings, head, ran.now_ms)
     first = _first(settings, periods, ran.interval, ran.now_ms)
     new = {topic: first for topic in head.entry.topics if settings.exports(topic) and first is not None}
     through = {**new, **reached.through}
@@ -161,6 +164,9 @@ def mark_complete(
             over = islice(periods.due(through[topic], until[topic], lateness_ms), share)
             due += [_Due(period.end_ms + lateness_ms, topic, period) for period in over]
     made = _prove(exporter, world, head, sorted(due, key=lambda each: (each.at_ms, each.topic)))
+    if made:  # Kafka's answers may be of other topics of the same names
+        gone = others(exporter.broker.topics(), world.topics, {each.topic for each in made})
+        made = [each for each in made if each.topic not in gone]
     _write(log, settings, head, made, tell)
     for each in made:
         through[each.topic] = each.end_ms
@@ -174,26 +180,12 @@ def proves(position: int, first: TimedOffset | None, log_end: int) -> bool:
     return position >= (log_end if first is None else first.offset)
 
 
-def _exported(settings: Settings, log: Log, head: Committed, ran: Ran) -> dict[str, int]:
-    """Up to what time each topic is exported, as far as records were there when the run was planned."""
-    entry = head.entry
-    topics = {topic: state for topic, state in entry.topics.items() if settings.exports(topic)}
-    failed = {each.topic for each in entry.failed}
-    if ran.well and ran.interval is not None and entry.unfinished is None and log.open_plan(head) is None:
-        until_ms = min(ran.interval.end_ms, ran.now_ms)  # an interval that somebody chose may not be over
-        return dict.fromkeys((topic for topic in topics if topic not in failed), until_ms)
-    planned = log.plan(entry.seq) if entry.kind is Kind.COMMIT else None
-    if planned is None or planned.plan.run.interval is None:
-        return {}
-    ends = PinnedEnds.of(planned.plan).ends
-    until_ms = min(planned.plan.run.interval.end_ms, ran.now_ms)
-    return dict.fromkeys((topic for topic, state in topics.items() if _is_at_ends(topic, state, ends)), until_ms)
-
-
-def _is_at_ends(topic: str, state: TopicState, ends: Mapping[TopicPartition, int]) -> bool:
-    """Whether every partition has come to the end that its run was for; one without an end was left out."""
-    pairs = [(at, ends.get(TopicPartition(topic, p))) for p, at in state.positions.items()]
-    return all(end is not None and at >= end for at, end in pairs)
+def _exported(settings: Settings, head: Committed, now_ms: int) -> dict[str, int]:
+    """Up to what time each topic is exported, as far as records were there when that was planned."""
+    times = {
+        topic: complete_until_ms(head.entry, [topic], now_ms) for topic in head.entry.topics if settings.exports(topic)
+    }
+    return {topic: until_ms for topic, until_ms in times.items() if until_ms is not None}
 
 
 def _first(settings: Settings, periods: _Periods, interval: Interval, now_ms: int) -> int | None:
@@ -218,7 +210,7 @@ def _prove(exporter: Exporter, world: World, head: Committed, due: Sequence[_Due
         asked = [each for each in group if each.topic not in stopped]
         if not asked:
             continue
-        proofs = _proofs(exporter, world, [each.topic for each in asked], at_ms)
+        proofs = _proofs(exporter, world, head, [each.topic for each in asked], at_ms)
         for each in asked:
             if each.topic in proofs:
                 made.append(_marker(exporter, head, each, proofs[each.topic]))
@@ -227,7 +219,22 @@ def _prove(exporter: Exporter, world: World, head: Committed, due: Sequence[_Due
     return made
 
 
-def _proofs(exporter: Exporter, world: World, topics: Sequence[str], at_ms: int) -> dict[str, dict[str, Proof]]:
+def _first_offsets(
+    exporter: Exporter, head: Committed, partitions: _Partitions, at_ms: int
+) -> tuple[_Partitions, Mapping[TopicPartition, TimedOffset | None]]:
+    """Kafka's first offsets of a time; without the topics that have lost a leader, or are gone, by now."""
+    broker = exporter.broker
+    try:
+        return partitions, broker.offsets_for_time([tp for tps in partitions.values() for tp in tps], at_ms)
+    except (TopicMissing, KafkaUnavailable):
+        gone = {left.tp.topic for left in observe(exporter.settings, broker, head).left_out}
+        there = {topic: tps for topic, tps in partitions.items() if topic not in gone}
+        return there, broker.offsets_for_time([tp for tps in there.values() for tp in tps], at_ms)
+
+
+def _proofs(
+    exporter: Exporter, world: World, head: Committed, topics: Sequence[str], at_ms: int
+) -> dict[str, dict[str, Proof]]:
     """Of the topics that miss nothing before a time: why, for each of their Kafka partitions."""
     partitions = {topic: [TopicPartition(topic, p) for p in sorted(world.topics[topic].positions)] for topic in topics}
     if not _is_by_record(exporter.settings):
@@ -236,7 +243,7 @@ def _proofs(exporter: Exporter, world: World, topics: Sequence[str], at_ms: int)
             for topic, tps in partitions.items()
         }
     # Where each log ended was asked before: a record that came since is not above the end, unseen.
-    timed = exporter.broker.offsets_for_time([tp for tps in partitions.values() for tp in tps], at_ms)
+    partitions, timed = _first_offsets(exporter, head, partitions, at_ms)
     proofs: dict[str, dict[str, Proof]] = {}
     for topic, tps in partitions.items():
         known = {tp: (world.position(tp), timed[tp], world.offsets[tp].high_watermark) for tp in tps}

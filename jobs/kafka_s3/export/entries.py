@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 from kafka_s3 import __version__
-from kafka_s3.commit_log import Entry, FailedRange, Kind
+from kafka_s3.claims import reaching
+from kafka_s3.commit_log import Entry, FailedRange, Interval, Kind, Plan, TopicState
 from kafka_s3.errors import Fenced
 from kafka_s3.export.log import Committed, Log, Lost
-from kafka_s3.planning import RunRequest
+from kafka_s3.export.outcome import Exported
+from kafka_s3.planning import RunRequest, bytes_per_record, moved
+from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Settings
 
 
@@ -18,7 +24,7 @@ def new_entry(
     if head is not None:
         old = head.entry
         state = {"topics": old.topics, "boundary_ms": old.boundary_ms, "unfinished": old.unfinished}
-        state["failed"] = failed_under(settings, old)
+        state |= {"failed": failed_under(settings, old), "bytes_per_record": _rounded(bytes_per_record(old))}
     state.update(what)
     return Entry(
         seq=0 if head is None else head.entry.seq + 1,
@@ -33,6 +39,37 @@ def new_entry(
         spark_application=request.spark_application,
         **state,  # type: ignore[arg-type]
     )
+
+
+def boundary(interval: Interval | None, head: Committed, now_ms: int) -> int | None:
+    """The latest interval end that was committed; a backfill of an older interval does not move it back, but any
+    commit does that finds it in the future."""
+    ends = [head.entry.reached_ms(now_ms), interval.end_ms if interval is not None else None]
+    return max((end for end in ends if end is not None), default=None)
+
+
+def unfinished_later(plan: Plan, head: Committed) -> Interval | None:
+    """What limits left of a later interval than the plan's: a backfill of an older one does not finish that."""
+    left = head.entry.unfinished
+    return left if left is not None and plan.interval is not None and plan.interval.end_ms < left.end_ms else None
+
+
+def topics_after(plan: Plan, exported: Exported, now_ms: int) -> Mapping[str, TopicState]:
+    """Where a commit brings the topics, and what has reached the plan's interval with it."""
+    topics = moved(plan.topics, {done.tp: done.next_offset for done in exported.ranges})
+    if plan.interval is None:
+        return topics
+    come = [
+        TopicPartition(topic, p)
+        for topic, parts in plan.ends.items()
+        for p, end in parts.items()
+        if topic not in exported.others and topics[topic].positions[p] >= end
+    ]
+    return reaching(topics, come, plan.interval.end_ms, now_ms)
+
+
+def _rounded(size: float | None) -> int | None:
+    return None if size is None else math.ceil(size)
 
 
 def failed_under(settings: Settings, entry: Entry) -> tuple[FailedRange, ...]:

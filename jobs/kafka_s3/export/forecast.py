@@ -9,7 +9,7 @@ from kafka_s3.documents import encode
 from kafka_s3.export import first_use
 from kafka_s3.export.entries import new_entry
 from kafka_s3.export.log import Committed
-from kafka_s3.export.planner import World, next_plan, observe
+from kafka_s3.export.planner import AtEnd, World, next_plan, observe
 from kafka_s3.export.run import Exporter, why_not_finished
 from kafka_s3.planning import RunRequest
 from kafka_s3.ports import Broker
@@ -86,8 +86,8 @@ def _step(exporter: Exporter, head: Committed | None, world: World, request: Run
 
 
 def _make(settings: Settings, broker: Broker, world: World, head: Committed, request: RunRequest) -> Step:
-    plan = next_plan(settings, broker, world, head, request)
-    return Nothing() if plan is None else Make(plan)
+    step = next_plan(settings, broker, world, head, request)
+    return Nothing() if isinstance(step, AtEnd) else Make(step)
 
 
 def _first_entry(settings: Settings, world: World, request: RunRequest) -> Committed:

@@ -13,14 +13,18 @@ from kafka_s3.ranges import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A plan whose ranges were executed: what can be committed of it, and what not. Only this can be committed."""
+    """A plan whose ranges were executed: what can be committed of it, and what not. Only this can be committed.
+
+    `others`: topics that are another one by now, or gone.
+    """
 
     ranges: tuple[RangeEntry, ...]
     failed: tuple[FailedRange, ...]
     failures: list[tuple[TopicPartition, Failure]]
+    others: frozenset[str] = frozenset()
 
 
-def contiguous(plan: Plan, results: Sequence[RangeResult]) -> Exported:
+def contiguous(plan: Plan, results: Sequence[RangeResult], others: frozenset[str] = frozenset()) -> Exported:
     """Of each partition, what can be committed without a gap; the rest has failed, with its own bounds kept."""
     ranges: list[RangeEntry] = []
     failed: list[FailedRange] = []
@@ -47,7 +51,7 @@ def contiguous(plan: Plan, results: Sequence[RangeResult]) -> Exported:
             failed.append(_failed(plan, planned, position[planned.tp], result.failure.reason, result.failure.stop))
         else:
             assert position[planned.tp] == planned.end, f"{planned.offsets} ended at {position[planned.tp]}"
-    return Exported(tuple(ranges), tuple(failed), failures)
+    return Exported(tuple(ranges), tuple(failed), failures, others)
 
 
 def _positions(plan: Plan) -> dict[TopicPartition, int]:

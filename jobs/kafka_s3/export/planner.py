@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from kafka_s3 import __version__
-from kafka_s3.commit_log import FailedRange, Interval, Plan, PlannedRange, RunPlan, TopicState
-from kafka_s3.errors import EXIT_DATA, EXIT_TEMPORARY, TopicMissing
+from kafka_s3.claims import goes_on_from_ms, has_passed, reached_ms
+from kafka_s3.commit_log import Entry, FailedRange, Interval, Plan, RunPlan, TopicState
+from kafka_s3.errors import TopicMissing
+from kafka_s3.export.ends import Ends, Questions
 from kafka_s3.export.entries import failed_under
 from kafka_s3.export.log import Committed
-from kafka_s3.export.task import Failure
-from kafka_s3.planning import Batch, PinnedEnds, RunRequest, bytes_per_record, end_offset, make_batch
+from kafka_s3.export.looks import looked_again
+from kafka_s3.planning import Batch, PinnedEnds, RunRequest, bytes_per_record, make_batch
 from kafka_s3.ports import Broker, LogPoint, PartitionOffsets, TopicView
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.schedule import slots
@@ -52,14 +53,10 @@ class World:
 
 def observe(settings: Settings, broker: Broker, head: Committed | None) -> World:
     """Look at the configured topics: what is new, what is gone, where each partition begins and ends."""
-    try:
-        return _observe(settings, broker, head)
-    except TopicMissing:  # one that is deleted between two questions holds up no other
-        return _observe(settings, broker, head)
+    return looked_again(broker, lambda views: _observe(settings, broker, head, views))
 
 
-def _observe(settings: Settings, broker: Broker, head: Committed | None) -> World:
-    views = broker.topics()
+def _observe(settings: Settings, broker: Broker, head: Committed | None, views: Mapping[str, TopicView]) -> World:
     known = dict(head.entry.topics) if head is not None else {}
     missing = sorted(set(settings.topics) - set(views) - set(known))
     if missing:
@@ -121,44 +118,6 @@ def _with_epochs(
     return msgspec.structs.replace(state, epochs=dict(sorted(epochs.items())))
 
 
-def changed_while_read(broker: Broker, plan: Plan, read: Sequence[PlannedRange]) -> Mapping[TopicPartition, Failure]:
-    """Partitions whose records, of ranges that were read, may not be those of the log that was planned, and why."""
-    try:
-        return _changed_while_read(broker, plan, read)
-    except TopicMissing:
-        return _changed_while_read(broker, plan, read)
-
-
-def _changed_while_read(broker: Broker, plan: Plan, read: Sequence[PlannedRange]) -> Mapping[TopicPartition, Failure]:
-    ends: dict[TopicPartition, int] = {}
-    for planned in read:
-        ends[planned.tp] = max(planned.end, ends.get(planned.tp, 0))
-    views = broker.topics()
-    why: dict[TopicPartition, Failure] = {}
-    for tp in ends:
-        view = views.get(tp.topic)
-        if view is None or view.topic_id != plan.topics[tp.topic].topic_id:
-            why[tp] = _changed(tp, f"topic {tp.topic} was deleted or created again while it was read.")
-        elif tp.partition in view.leaderless:  # a retry reads it again, and keeps back no other partition
-            why[tp] = Failure(f"{tp}: its leader went away before it was known that its log stayed.", EXIT_TEMPORARY)
-    offsets = broker.offsets(tp for tp in ends if tp not in why)
-    points = {}
-    for tp, seen in offsets.items():
-        epoch = plan.topics[tp.topic].epochs.get(tp.partition)
-        if epoch is not None and seen.leader_epoch not in (None, epoch):
-            points[tp] = LogPoint(ends[tp], epoch)
-    parted = broker.diverged(points) if points else {}
-    for tp, seen in offsets.items():
-        if tp in parted or seen.high_watermark < ends[tp]:
-            at = parted.get(tp, seen.high_watermark)
-            why[tp] = _changed(tp, f"the log was truncated at {at} while it was read (an unclean leader election).")
-    return why
-
-
-def _changed(tp: TopicPartition, why: str) -> Failure:
-    return Failure(f"{tp}: {why}", EXIT_DATA, kafka_changed=True)
-
-
 def _state(
     settings: Settings,
     view: TopicView,
@@ -174,42 +133,17 @@ def _state(
     latest = settings.kafka.start == "latest"
     return TopicState(
         topic_id=view.topic_id,
+        reached={},
         positions={p: seen.last_stable if latest else seen.log_start for p, seen in sorted(bounds.items())},
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
-    """End offsets for one point in time, and where a rule was bent to find them."""
+class AtEnd:
+    """Nothing is to be planned. `come`: the partitions that have come to the end of the run's interval, where no entry
+    says so yet."""
 
-    offsets: Mapping[TopicPartition, int]
-    notes: tuple[str, ...] = ()
-
-
-FirstTimestamp = Callable[[TopicPartition], int | None]
-
-
-def ends_for(
-    broker: Broker,
-    world: World,
-    tps: list[TopicPartition],
-    interval: Interval | None,
-    now_ms: int,
-    first_timestamp: FirstTimestamp,
-) -> Ends:
-    """Where to read up to for the records before the interval's end; without one, up to the LSO."""
-    if interval is None:
-        return Ends({tp: max(world.position(tp), world.offsets[tp].last_stable) for tp in tps})
-    timed = broker.offsets_for_time(tps, interval.end_ms)
-    ends: dict[TopicPartition, int] = {}
-    notes: list[str] = []
-    for tp in tps:
-        start, bounds = world.position(tp), world.offsets[tp]
-        first = functools.partial(first_timestamp, tp)
-        ends[tp], note = end_offset(start, bounds, timed[tp], interval.end_ms, now_ms, first)
-        if note:
-            notes.append(f"{tp}: {note}")
-    return Ends(ends, tuple(notes))
+    come: tuple[TopicPartition, ...]
 
 
 def next_plan(
@@ -221,79 +155,63 @@ def next_plan(
     *,
     pinned: PinnedEnds | None = None,
     without: frozenset[TopicPartition] = frozenset(),
-) -> Plan | None:
-    """The next plan of a run, or `None` if nothing is new.
+) -> Plan | AtEnd:
+    """The next plan of a run, of what has not reached its interval's end.
 
     `pinned` are the run's end offsets where an earlier plan of it wrote them; `without` failed in this run already.
     """
-    tps = world.exportable(without)
-    if pinned is None and is_passed(head, request):
-        return _once_more(settings, world, head, request, frozenset(tps))
-
-    @functools.cache  # a fetch each, whatever the number of boundaries that were missed
-    def first_timestamp(tp: TopicPartition) -> int | None:
-        return broker.first_timestamp(tp, world.position(tp), world.offsets[tp].last_stable)
-
-    def ends_of(tps: list[TopicPartition], interval: Interval | None) -> Ends:
-        return ends_for(broker, world, tps, interval, request.now_ms, first_timestamp)
-
-    if pinned is None:
-        run_ends = ends_of(tps, request.interval)
-    else:
-        again_from_start = [tp for tp in tps if not pinned.holds(tp, world.topics[tp.topic])]
-        fresh = ends_of(again_from_start, request.interval)
-        run_ends = Ends({**pinned.ends, **fresh.offsets}, fresh.notes)
-    tps = [tp for tp in tps if run_ends.offsets.get(tp, 0) > world.position(tp)]
-    again = [failed for failed in to_repeat(settings, world, head) if failed.tp in set(tps)]
+    entry, now_ms = head.entry, request.now_ms
+    tps = [tp for tp in world.exportable(without) if not has_passed(entry, tp, request.interval, now_ms)]
     if not tps:
-        return None
-    for slot in _slots(settings, head, request):
-        ends = run_ends
-        if slot is not None and slot != request.interval:
-            ends = ends_of(tps, slot)
+        return AtEnd(())
+    questions = Questions(broker, world.topics, world.offsets, now_ms)
+    run_ends = questions.ends_of_run(tps, request.interval, pinned)
+    behind = [tp for tp in tps if run_ends.offsets[tp] > world.position(tp)]
+    again = [failed for failed in to_repeat(settings, world, head) if failed.tp in set(behind)]
+    come = {tp: world.position(tp) for tp in tps if tp not in set(behind)}
+    held = {failed.tp for failed in again}
+    for slot in _slots(settings, head, request, [tp for tp in behind if tp not in held]) if behind else ():
+        due = [tp for tp in behind if _is_due(entry, tp, slot, request)]
+        ends = run_ends if slot == request.interval else questions.ends_of(due, slot)
         wanted = [
-            OffsetRange(tp, world.position(tp), max(world.position(tp), _end(world, tp, ends, run_ends))) for tp in tps
+            OffsetRange(tp, world.position(tp), max(world.position(tp), _end(world, tp, ends, run_ends))) for tp in due
         ]
-        own_time = Interval(request.now_ms, request.now_ms) if slot is None else None
-        batch = make_batch(wanted, again, settings.limits, bytes_per_record(head.entry), own_time)
+        times = {tp: time for tp in due if (time := _own_time(entry, tp, slot, now_ms)) is not None}
+        batch = make_batch(wanted, again, settings.limits, bytes_per_record(entry), times)
         if batch.ranges:
             run = RunPlan(run_id=request.run_id, interval=request.interval, ends=_nested(run_ends.offsets))
-            notes = tuple(dict.fromkeys((*ends.notes, *run_ends.notes)))
-            return _plan(settings, world, head, run, slot, notes, batch)
-    return None
+            told = ends.and_of(run_ends)
+            until = {**come, **{tp: ends.offsets[tp] for tp in due}} if _counts(world, slot, now_ms) else {}
+            return _plan(settings, world, head, run, slot, told, until, batch)
+    return AtEnd(tuple(come) if _counts(world, request.interval, now_ms) else ())
 
 
-def is_passed(head: Committed, request: RunRequest) -> bool:
-    """Whether the log is at the end of a run's interval or beyond: a backfill of an old hour, or one more run of it.
+def _counts(world: World, interval: Interval | None, now_ms: int) -> bool:
+    """Whether what comes to an interval's end has reached it: it is over, and no topic was there that nobody could look
+    at. That one is in no entry yet, so none could say that it is missing."""
+    unseen = any(left.tp.topic not in world.topics for left in world.left_out)
+    return interval is not None and interval.end_ms <= now_ms and not unseen
 
-    Such a run plans nothing new. What arrived late since lies at the position, and belongs to the next interval: taking
-    it here would export live data under an old hour's name, or, by the rule for late records, up to the LSO.
+
+def _is_due(entry: Entry, tp: TopicPartition, slot: Interval | None, request: RunRequest) -> bool:
+    """Whether a batch for an interval may hold records of a partition: not for one that it has reached.
+
+    One that has reached nothing goes on where the connector does, as it did when it was lost sight of.
     """
-    interval, unfinished = request.interval, head.entry.unfinished
-    reached_ms = head.entry.reached_ms(request.now_ms)
-    if interval is None or reached_ms is None or interval.end_ms > reached_ms:
-        return False
-    return unfinished is None or unfinished.end_ms > interval.end_ms
+    if slot is None:
+        return True
+    at = reached_ms(entry, tp, request.now_ms)
+    if at is None and slot not in (request.interval, entry.unfinished):
+        at = goes_on_from_ms(entry, tp, request.now_ms)
+    return at is None or at < slot.end_ms
 
 
-def _once_more(
-    settings: Settings, world: World, head: Committed, request: RunRequest, tps: frozenset[TopicPartition]
-) -> Plan | None:
-    """What failed of the run's own interval, as it was; `None` if nothing did."""
-    interval = request.interval
-    assert interval is not None, "a run without an interval is never passed"
-    failed = [each for each in to_repeat(settings, world, head) if each.tp in tps]
-    others = {each.tp for each in failed if each.interval is None or not _lies_in(each.interval, interval)}
-    again = [each for each in failed if each.tp not in others]
-    if not again:
-        return None
-    ends = {each.tp: max(other.end for other in again if other.tp == each.tp) for each in again}
-    run = RunPlan(run_id=request.run_id, interval=interval, ends=_nested(ends))
-    return _plan(settings, world, head, run, interval, (), make_batch([], again, settings.limits, None))
-
-
-def _lies_in(inner: Interval, outer: Interval) -> bool:
-    return outer.start_ms <= inner.start_ms and inner.end_ms <= outer.end_ms
+def _own_time(entry: Entry, tp: TopicPartition, slot: Interval | None, now_ms: int) -> Interval | None:
+    """The logical time of a partition's range where it is not its plan's: there is none, or a part of it is past."""
+    if slot is None:
+        return Interval(now_ms, now_ms)
+    at = reached_ms(entry, tp, now_ms)
+    return None if at is None or at <= slot.start_ms else Interval(at, slot.end_ms)
 
 
 def _end(world: World, tp: TopicPartition, ends: Ends, run_ends: Ends) -> int:
@@ -316,12 +234,16 @@ def to_repeat(settings: Settings, world: World, head: Committed) -> tuple[Failed
     return tuple(failed for failed in before if failed.tp not in cut)
 
 
-def _slots(settings: Settings, head: Committed, request: RunRequest) -> list[Interval | None]:
-    """The intervals to look at, oldest first: schedule boundaries that were missed get a batch each."""
+def _slots(
+    settings: Settings, head: Committed, request: RunRequest, tps: Sequence[TopicPartition]
+) -> list[Interval | None]:
+    """The intervals to look at, oldest first: schedule boundaries that partitions have missed get a batch each."""
     if request.interval is None:
         return [None]
-    left, since_ms = head.entry.unfinished, head.entry.reached_ms(request.now_ms)
-    first = [left] if left is not None and left.end_ms <= request.interval.start_ms else []
+    times = [at for tp in tps if (at := goes_on_from_ms(head.entry, tp, request.now_ms)) is not None]
+    left, since_ms, first = head.entry.unfinished, min(times, default=None), []
+    if left is not None and left.end_ms <= request.interval.start_ms and (since_ms is None or since_ms > left.start_ms):
+        first, since_ms = [left], max(left.end_ms, since_ms or 0)
     return [*first, *slots(settings.schedule, since_ms, request.interval, settings.limits.catchup_batches_max)]
 
 
@@ -331,13 +253,18 @@ def _plan(
     head: Committed,
     run: RunPlan,
     interval: Interval | None,
-    notes: tuple[str, ...],
+    told: Ends,
+    until: Mapping[TopicPartition, int],
     batch: Batch,
 ) -> Plan:
+    """`told`: where a rule was bent; `until`: where partitions have come to the end of `interval`."""
     owned = {planned.topic for planned in batch.ranges}
     topics = {
         name: msgspec.structs.replace(state, owned=state.owned or name in owned) for name, state in world.topics.items()
     }
+    bent: dict[str, tuple[int, ...]] = {}
+    for tp in sorted(told.bent):
+        bent[tp.topic] = (*bent.get(tp.topic, ()), tp.partition)
     return Plan(
         seq=head.entry.seq + 1,
         connector=settings.name,
@@ -352,7 +279,9 @@ def _plan(
         topics=topics,
         ranges=batch.ranges,
         more=batch.more,
-        notes=notes,
+        notes=told.notes,
+        ends=_nested(until),
+        bent=bent,
     )
 
 

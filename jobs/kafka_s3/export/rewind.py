@@ -255,4 +255,7 @@ def _walk(log: Log, targets: Mapping[TopicPartition, int]) -> tuple[tuple[Move, 
 
 
 def _lowered(state: TopicState, positions: Mapping[int, int]) -> TopicState:
-    return msgspec.structs.replace(state, generation=state.generation + 1, positions={**state.positions, **positions})
+    """Also what was reached is so no longer: a part of it is to be exported again."""
+    reached = {p: at for p, at in (state.reached or {}).items() if p not in positions}
+    lowered = {**state.positions, **positions}
+    return msgspec.structs.replace(state, generation=state.generation + 1, positions=lowered, reached=reached)

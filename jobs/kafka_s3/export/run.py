@@ -11,33 +11,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from kafka_s3 import __version__
 from kafka_s3.commit_log import BYTES_VERSION, FailedRange, Kind, Plan
 from kafka_s3.crash_points import CrashPoint, passing
 from kafka_s3.errors import (
-    EXIT_DATA,
-    EXIT_TEMPORARY,
+    DataLoss,
     ExporterError,
     KafkaUnavailable,
     RegistryRefused,
     RegistryUnavailable,
+    TopicMissing,
 )
 from kafka_s3.export import first_use
+from kafka_s3.export.changes import changed_while_read, waits, why_not_read
 from kafka_s3.export.diagnosis import said
-from kafka_s3.export.entries import failed_under, new_entry, put, same_commit
+from kafka_s3.export.entries import boundary, failed_under, new_entry, put, same_commit, topics_after, unfinished_later
 from kafka_s3.export.garbage.gc import abort_lost_uploads, sweep
 from kafka_s3.export.log import Committed, Log, Lost, Planned, check_has_key
 from kafka_s3.export.outcome import Exported, contiguous
-from kafka_s3.export.planner import World, changed_while_read, is_passed, next_plan, observe, to_repeat
+from kafka_s3.export.passed import Passed
+from kafka_s3.export.planner import AtEnd, World, next_plan, observe, to_repeat
+from kafka_s3.export.reached import write_reached
 from kafka_s3.export.report import RunReport as RunReport
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
 from kafka_s3.naming import LogLayout
-from kafka_s3.planning import PinnedEnds, RunRequest, interval_of, moved
+from kafka_s3.planning import PinnedEnds, RunRequest, interval_of
 from kafka_s3.ports import Broker, ObjectStore
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Settings
 from kafka_s3.troubles import LeftOut, settle
+
+#: How often a plan is begun anew because Kafka lost something meanwhile: each time more of what is lost is known.
+PLANNINGS_MAX: Final = 5
 
 Execute = Callable[[Sequence[RangeTask]], Sequence[RangeResult]]
 Tell = Callable[[str], None]
@@ -64,10 +71,13 @@ def prepare(exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None
     head, world, planned = begin(exporter, request, tell)
     if planned is None:
         pinned = _pinned(exporter, head, request)
-        plan = next_plan(exporter.settings, exporter.broker, world, head, request, pinned=pinned)
-        planned = _write_plan(exporter, plan, head) if plan is not None else None
-        if pinned is None and is_passed(head, request):  # what is wrong now is nothing of that interval
-            world = replace(world, left_out=())
+        passed = Passed(None if pinned is not None else head.entry, request)
+        head, world, step = _next(exporter, request, head, world, pinned, frozenset(), tell)
+        if isinstance(step, Plan):
+            planned = _write_plan(exporter, step, head)
+        else:
+            write_reached(exporter.settings, exporter.log, exporter.broker, request, head, world, step, tell)
+        world = replace(world, left_out=passed.others(world.left_out))
     return planned, world
 
 
@@ -86,16 +96,17 @@ def run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell) -
 def _run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell, report: RunReport) -> None:
     head, world, planned = begin(exporter, request, tell)
     pinned = _pinned(exporter, head, request)
-    passed = pinned is None and is_passed(head, request)
+    passed = Passed(None if pinned is not None else head.entry, request)
     failed: frozenset[TopicPartition] = frozenset()
     lost: frozenset[TopicPartition] = frozenset()
     while True:
         is_inherited = planned is not None and was_begun(planned.plan, request)
         if planned is None:
-            plan = next_plan(exporter.settings, exporter.broker, world, head, request, pinned=pinned, without=failed)
-            if plan is None:
+            head, world, step = _next(exporter, request, head, world, pinned, failed, tell)
+            if isinstance(step, AtEnd):
+                write_reached(exporter.settings, exporter.log, exporter.broker, request, head, world, step, tell)
                 break
-            planned = _write_plan(exporter, plan, head)
+            planned = _write_plan(exporter, step, head)
         if planned.plan.run.run_id == request.run_id:
             pinned = PinnedEnds.of(planned.plan)
         head, failures = _close(exporter, planned, world, head, request, execute, tell)
@@ -112,8 +123,28 @@ def _run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell, 
         report.failures = [each for each in report.failures if each not in failures or each[0] not in again]
         failed |= {tp for tp, _ in failures} - again
         planned = None
-    if not passed:  # what is wrong now is nothing of an interval that the log has passed
-        report.left_out = tuple(left for left in world.left_out if left.tp not in failed)
+    report.left_out = passed.others([left for left in world.left_out if left.tp not in failed])
+
+
+def _next(
+    exporter: Exporter,
+    request: RunRequest,
+    head: Committed,
+    world: World,
+    pinned: PinnedEnds | None,
+    without: frozenset[TopicPartition],
+    tell: Tell,
+) -> tuple[Committed, World, Plan | AtEnd]:
+    """The next plan. What Kafka lost between two of planning's questions is looked at, and left out or accepted, before
+    they are asked once more: one partition holds up no other."""
+    for _ in range(PLANNINGS_MAX - 1):
+        try:
+            step = next_plan(exporter.settings, exporter.broker, world, head, request, pinned=pinned, without=without)
+            return head, world, step
+        except (DataLoss, TopicMissing, KafkaUnavailable):
+            head, world = _see(exporter, request, head, tell)
+    step = next_plan(exporter.settings, exporter.broker, world, head, request, pinned=pinned, without=without)
+    return head, world, step
 
 
 def begin(
@@ -202,7 +233,8 @@ def accept(
 
 def _write_plan(exporter: Exporter, plan: Plan, head: Committed) -> Planned:
     passing(CrashPoint.MADE_PLAN)
-    if head.entry.plan_sha256 is None:  # the first plan, or the first since positions were written by themselves
+    # The first plan, or the first since positions were written by themselves; not after each interval without one.
+    if head.entry.plan_sha256 is None and head.entry.interval is None:
         first_use.probe(exporter.log, head.entry.seq)
     for topic in sorted({planned.topic for planned in plan.ranges}):
         first_use.claim(exporter.log, exporter.settings, topic)
@@ -250,9 +282,9 @@ def _close(
         kind=Kind.COMMIT,
         plan_sha256=planned.sha256,
         interval=plan.interval,
-        boundary_ms=_boundary(plan, head, request.now_ms),
-        unfinished=plan.interval if plan.more else None,
-        topics=moved(plan.topics, {done.tp: done.next_offset for done in exported.ranges}),
+        boundary_ms=boundary(plan.interval, head, request.now_ms),
+        unfinished=plan.interval if plan.more else unfinished_later(plan, head),
+        topics=topics_after(plan, exported, request.now_ms),
         ranges=exported.ranges,
         failed=(*_still_failed(plan, world, head, settings), *exported.failed),
     )
@@ -271,13 +303,6 @@ def was_begun(plan: Plan, request: RunRequest) -> bool:
     """Whether another driver may have worked on an open plan, and left something."""
     is_own = plan.run.run_id == request.run_id and request.try_number == 1 and request.planned_apart
     return not is_own
-
-
-def _boundary(plan: Plan, head: Committed, now_ms: int) -> int | None:
-    """The latest interval end that was committed; a backfill of an older interval does not move it back, but any
-    commit does that finds it in the future."""
-    ends = [head.entry.reached_ms(now_ms), plan.interval.end_ms if plan.interval is not None else None]
-    return max((end for end in ends if end is not None), default=None)
 
 
 def _still_failed(plan: Plan, world: World, head: Committed, settings: Settings) -> tuple[FailedRange, ...]:
@@ -305,28 +330,15 @@ def _export(exporter: Exporter, planned: Planned, world: World, execute: Execute
         for refused in result.refused:
             tell(f"bad record: {refused}")
     # A leader that is gone is not asked once more: it would keep back what was read of other partitions.
-    read = [each for each in plan.ranges if each in results and not _waits(results[each])]
+    read = [each for each in plan.ranges if each in results and not waits(results[each])]
     changed = changed_while_read(exporter.broker, plan, read)
     passing(CrashPoint.CHECKED_KAFKA)
     for each in plan.ranges:
-        if each.tp in changed:
-            results[each] = RangeResult(each, None, changed[each.tp])
+        if each.tp in changed.failures:
+            results[each] = RangeResult(each, None, changed.failures[each.tp])
         elif each not in results:
-            results[each] = RangeResult(each, None, _why_not_read(each.tp, world))
-    return contiguous(plan, [results[each] for each in plan.ranges])
-
-
-def _waits(result: RangeResult) -> bool:
-    """Whether a range has nothing to commit, and a retry may have."""
-    failure = result.failure if result.entry is None else None
-    return failure is not None and failure.exit_status == EXIT_TEMPORARY
-
-
-def _why_not_read(tp: TopicPartition, world: World) -> Failure:
-    left = world.why_left_out(tp)
-    if left is None:
-        return Failure(f"{tp} is not there any more.", EXIT_DATA, kafka_changed=True)
-    return Failure(str(left), left.exit_status, kafka_changed=left.exit_status == EXIT_DATA)
+            results[each] = RangeResult(each, None, why_not_read(each.tp, world))
+    return contiguous(plan, [results[each] for each in plan.ranges], changed.others)
 
 
 def executed(execute: Execute, tasks: Sequence[RangeTask]) -> Sequence[RangeResult]:

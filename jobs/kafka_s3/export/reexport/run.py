@@ -19,10 +19,11 @@ from kafka_s3.commit_log import Entry, Interval, Kind, Plan, PlannedRange, Range
 from kafka_s3.crash_points import CrashPoint, passing
 from kafka_s3.errors import EXIT_DATA, LogDamaged, TemporaryError
 from kafka_s3.export import first_use
+from kafka_s3.export.changes import changed_while_read
 from kafka_s3.export.entries import fenced_by, new_entry, put
 from kafka_s3.export.garbage.places import Configurations
 from kafka_s3.export.log import Committed, Log, Lost, Planned
-from kafka_s3.export.planner import changed_while_read, observe
+from kafka_s3.export.planner import observe
 from kafka_s3.export.reexport.copies import Copy, dated
 from kafka_s3.export.reexport.leftovers import sweep
 from kafka_s3.export.reexport.names import first_generation, over_generation, withdrawals
@@ -258,7 +259,7 @@ def _results(
         for refused in result.refused:
             tell(f"bad record: {refused}")
     read = [each for each in plan.ranges if not each.is_copied and each in results and results[each].failure is None]
-    changed = changed_while_read(site.live.broker, plan, read) if read else {}
+    changed = changed_while_read(site.live.broker, plan, read).failures if read else {}
     passing(CrashPoint.CHECKED_KAFKA)
     for each in plan.ranges:
         if each.is_copied and each in results:
