@@ -16,7 +16,7 @@ import msgspec
 
 from kafka_s3.commit_log import Entry, Kind, ObjectEntry, RangeEntry
 from kafka_s3.coverage import Backwards, Taken
-from kafka_s3.errors import LogDamaged, TemporaryError
+from kafka_s3.errors import LogDamaged, TemporaryError, TopicMissing
 from kafka_s3.export.ahead import AHEAD, PARALLEL, workers
 from kafka_s3.export.garbage import orphans
 from kafka_s3.export.garbage.orphans import Orphan
@@ -151,6 +151,7 @@ class _Check:
     ranges_compared: int = 0
     views: Mapping[str, TopicView] | None = None
     parted_at: Mapping[TopicPartition, int] = field(default_factory=dict)  # restarts that no entry says yet
+    compacted: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.configurations = Configurations(self.settings)
@@ -300,20 +301,37 @@ class _Check:
             generation = entry.topics[done.topic].generation
             try:
                 return Comparison(
-                    kafka.source, made_under, generation, entry.interval, contents, kafka.registries
+                    kafka.source,
+                    made_under,
+                    generation,
+                    entry.interval,
+                    contents,
+                    kafka.registries,
+                    done.topic in self.compacted,
                 ).compare(done)
             except TemporaryError as error:
                 where = str(OffsetRange(done.tp, done.start, done.next_offset))
                 return [Finding(where, "an answer of Kafka", str(error), "Run verify again when Kafka answers.")]
 
+        outcomes: list[tuple[RangeEntry, list[Finding] | NotCheckable]] = []
         with ThreadPoolExecutor(self.settings.limits.tasks_max) as pool:
-            for outcome in pool.map(compare, comparable):
-                if isinstance(outcome, NotCheckable):
-                    self._note(f"not checkable: {outcome.reason}")
-                    continue
+            outcomes += zip(comparable, pool.map(compare, comparable), strict=True)
+        self.views = None if any(outcome for _, outcome in outcomes) else self.views  # they are of a while ago
+        for done, outcome in outcomes:
+            if isinstance(outcome, NotCheckable):
+                self._note(f"not checkable: {outcome.reason}")
+            elif not outcome or self._still_counts(kafka.broker, reading, done):
                 self.ranges_compared += 1
                 for finding in outcome:
                     self.findings.put(finding)
+
+    def _still_counts(self, broker: Broker, reading: _Reading, done: RangeEntry) -> bool:
+        """Whether what was found against Kafka is about the log that was exported: it was there after it was read."""
+        try:
+            return self._is_there(broker, reading, done)
+        except (TemporaryError, TopicMissing) as error:
+            self._note(f"not checkable: {done.tp} [{done.start}, {done.next_offset}): {error}")
+            return False
 
     def _is_there(self, broker: Broker, reading: _Reading, done: RangeEntry) -> bool:
         """Whether Kafka still holds the offsets of a range, of the same topic and of the same log."""
@@ -342,6 +360,8 @@ class _Check:
         same = {name: view for name, view in views.items() if name in known and known[name].topic_id == view.topic_id}
         led = [TopicPartition(name, p) for name, view in same.items() for p in view.led if p in known[name].positions]
         self.parted_at = parted_logs(broker, known, broker.offsets(led))
+        policies = broker.cleanup_policies(same)
+        self.compacted = frozenset(name for name, of in policies.items() if "compact" in of)
         return views
 
     def _orphans(self) -> tuple[Orphan, ...] | None:
