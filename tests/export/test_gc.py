@@ -17,7 +17,7 @@ from kafka_s3.documents import decode, encode
 from kafka_s3.errors import LogDamaged, StoreRefused, StoreUnavailable
 from kafka_s3.export.garbage.gc import FAILURES_MAX, Garbage, collect, delete, sweep
 from kafka_s3.export.garbage.orphans import keys_of
-from kafka_s3.export.garbage.places import place_of
+from kafka_s3.export.garbage.places import Named, place_of
 from kafka_s3.export.log import Log
 from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
@@ -199,7 +199,8 @@ def test_a_key_that_reads_as_two_topics_has_to_be_garbage_of_both() -> None:
 
 
 def test_every_layout_that_plans_were_made_under_is_looked_at() -> None:
-    """After topics.dir has changed, what dead runs left under the old one is found too, also under a voided plan's."""
+    """After topics.dir has changed, what dead runs left under the old one is found too, also under a voided plan's:
+    where a person names the prefixes. Else they are named, and left alone."""
     made = _log()
     old = made.key(TP, 3)
     made.settings = settings_of(**{"topics.dir": "between"})
@@ -210,7 +211,12 @@ def test_every_layout_that_plans_were_made_under_is_looked_at() -> None:
     made.commit([("orders", 0, 20, 40)])
     new = made.key(TP, 30)
     _put(made, old, between, new)
-    assert _doomed(made) == {old, between, new}
+    assert _doomed(made) == {new}
+    notes = [note.partition(" ")[0] for note in _collect(made).notes]
+    assert notes == ["between/", "topics/"]
+    garbage = collect(made.settings, made.log, named=Named(tuple(notes)))
+    assert garbage is not None
+    assert {orphan.key for orphan in garbage.objects} == {old, between, new}
 
 
 def test_an_unknown_configuration_is_said() -> None:

@@ -45,7 +45,16 @@ class World:
 
     def redrive(self, *, to: str | None = None, again: bool = False, dry: bool = False, **wanted: Any) -> Redriven:
         sink = None if dry else self.sink
-        return redrive(self.log, Wanted(**wanted), to=to, again=again, sink=sink, at_ms=NOW_MS, tell=lambda _: None)
+        return redrive(
+            self.log,
+            Wanted(**wanted),
+            exports={"orders", "clicks"}.__contains__,
+            to=to,
+            again=again,
+            sink=sink,
+            at_ms=NOW_MS,
+            tell=lambda _: None,
+        )
 
     def sent(self) -> list[tuple[str, int]]:
         """Topic and offset of what was sent since the last call."""
@@ -191,7 +200,10 @@ def test_two_at_once(world: World) -> None:
             world.redrive(topic="clicks", error="JSON")
 
     wanted = Wanted(topic="clicks")
-    redrive(world.log, wanted, to=None, again=False, sink=Racing(), at_ms=NOW_MS + 1, tell=lambda _: None)
+    racing, exports = Racing(), {"clicks"}.__contains__
+    redrive(
+        world.log, wanted, exports=exports, to=None, again=False, sink=racing, at_ms=NOW_MS + 1, tell=lambda _: None
+    )
     assert [record["at_ms"] - NOW_MS for record in world.records().values()] == [0, 1]
 
 
@@ -287,7 +299,14 @@ class Histories(Place):
 
     def redrive(self, *, again: bool = False, to: str | None = None, **wanted: Any) -> Redriven:
         return redrive(
-            self.log, Wanted(**wanted), to=to, again=again, sink=self.sink, at_ms=NOW_MS, tell=lambda _: None
+            self.log,
+            Wanted(**wanted),
+            exports={"orders"}.__contains__,
+            to=to,
+            again=again,
+            sink=self.sink,
+            at_ms=NOW_MS,
+            tell=lambda _: None,
         )
 
     def sent(self) -> list[int]:

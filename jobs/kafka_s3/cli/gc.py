@@ -20,6 +20,7 @@ from kafka_s3.cli.common import (
 )
 from kafka_s3.cli.verify import orphan_values
 from kafka_s3.export.garbage.gc import Deleted, Garbage, Progress, collect, delete
+from kafka_s3.export.garbage.places import Named
 from kafka_s3.wiring import make_log
 
 _SHOWN = 20
@@ -28,9 +29,24 @@ _SHOWN = 20
 @click.command("gc", short_help="List, or delete, what dead runs left behind.")
 @configured
 @click.option("--delete", "delete_", is_flag=True, help="Delete them. Without it nothing is written.")
+@click.option(
+    "--prefix",
+    multiple=True,
+    metavar="PREFIX",
+    help="Also keys that begin so, if an older plan names them.",
+)
+@click.option("--topic", multiple=True, metavar="TOPIC", help="Also a topic that CONFIG no longer exports.")
 @in_parallel
 @as_json
-def command(config: Path, worker: Path | None, delete_: bool, parallel: int, json_: bool) -> None:
+def command(
+    config: Path,
+    worker: Path | None,
+    delete_: bool,
+    prefix: tuple[str, ...],
+    topic: tuple[str, ...],
+    parallel: int,
+    json_: bool,
+) -> None:
     """List the objects and multipart uploads of CONFIG that runs which died left behind; with --delete, delete them.
 
     These are data objects, what lies beside them, and dead letters that no log entry lists and that none can list any
@@ -38,6 +54,7 @@ def command(config: Path, worker: Path | None, delete_: bool, parallel: int, jso
     is committed, whatever its commit does not list. It is safe at any time, while runs are at work too; age plays no
     part. Never touched: what a log entry lists, rewound objects included; what `adopt` took over; keys of another
     connector's topics; every key that this connector's configurations do not make; a window that is not committed.
+    Left alone unless --prefix or --topic names them: prefixes and topics that CONFIG as it is now does not.
 
     Refuses a log that is not whole. In a bucket with versions a deletion leaves a version behind, as deletions do.
 
@@ -47,7 +64,7 @@ def command(config: Path, worker: Path | None, delete_: bool, parallel: int, jso
     log = make_log(settings)
     deleted: Deleted | None = None
     with progress_bar("log entries", _bar) as tell:
-        garbage = collect(settings, log, parallel=parallel, tell=tell)
+        garbage = collect(settings, log, named=Named(prefix, topic), parallel=parallel, tell=tell)
         if delete_ and garbage is not None:
             deleted = delete(log, garbage, parallel=parallel, tell=tell)
     if json_:

@@ -86,7 +86,8 @@ def command(
 
     A record goes out as it came, key, value and headers byte for byte, under the present time unless its timestamp is
     kept. In its own topic it gets its own partition; in another one its key decides. Correct what refused it first,
-    or the next run refuses it again.
+    or the next run refuses it again. Letters of a topic that CONFIG no longer exports go only where --topic or --to
+    says.
 
     What was sent is written down in the bucket, and a record goes to the same topic once, also if a rewind made it a
     letter anew. Letters that a rewind withdrew are not sent: their records are exported again. If this command is
@@ -105,6 +106,7 @@ def command(
         done = redrive(
             log,
             wanted,
+            exports=settings.exports,
             to=to,
             again=again,
             sink=None if dry_run else topics,
@@ -112,13 +114,23 @@ def command(
             tell=lambda text: click.echo(printable(text), err=True),
         )
     if json_:
-        print_json({"matched": done.matched, "sent_before": done.before, "dry_run": dry_run, "sent": done.sent})
+        print_json(
+            {"matched": done.matched, "sent_before": done.before, "dry_run": dry_run, "sent": done.sent}
+            | {"not_sent_of": sorted(done.foreign)}
+        )
     else:
         _print(done, dry_run=dry_run)
-    raise click.exceptions.Exit(0 if done.matched else 1)
+    raise click.exceptions.Exit(0 if done.matched and not done.foreign else 1)
 
 
 def _print(done: Redriven, *, dry_run: bool) -> None:
+    for topic in sorted(done.foreign):
+        name = printable(topic)
+        click.echo(
+            f"Dead letters of topic {name} were not sent: the connector does not export it. --topic {name} sends them"
+            " there, --to elsewhere.",
+            err=True,
+        )
     if not done.matched:
         click.echo("No dead letter meets the options.", err=True)
         return

@@ -98,6 +98,7 @@ def _print(verified: Verified) -> None:
         click.echo(f"… and {verified.findings_count - len(verified.findings):,} more.")
     for note in verified.notes:
         click.echo(f"Note: {printable(note)}")
+    click.echo(verified.trust)
     _print_orphans(verified)
 
 

@@ -44,7 +44,7 @@ _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
 _CREDENTIALS: Final = ("aws.access.key.id", "s3.proxy.user", credential_names.PREFIX)
 _LOGINS: Final = re.compile(r"\.converter\.(basic|bearer)\.auth\.")
-_READING: Final = "consumer.override.isolation.level"
+READING: Final = "consumer.override.isolation.level"
 
 
 def build_settings(checked: Checked, client: Client, session_token: Given | None) -> Settings:
@@ -220,7 +220,7 @@ def _resolved(checked: Checked, client: Client) -> dict[str, str]:
 
     Read as a configuration it means the same: what has two names stands under one, a file under what it holds.
     """
-    resolved = {_READING: client.isolation_level, "consumer.override.auto.offset.reset": client.start}
+    resolved = {READING: client.isolation_level, "consumer.override.auto.offset.reset": client.start}
     for name, value in checked.values.items():
         honoured = isinstance(catalogue.PROPERTIES[name].status, Honoured)
         unresolved = name in checked.given and not checked.given[name].resolved
@@ -271,7 +271,7 @@ def _hash(resolved: dict[str, str]) -> str:
     shaping = {
         name: value
         for name, value in resolved.items()
-        if name == _READING or (name in catalogue.PROPERTIES and catalogue.PROPERTIES[name].shapes)
+        if name == READING or (name in catalogue.PROPERTIES and catalogue.PROPERTIES[name].shapes)
     }
     canonical = json.dumps(shaping, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()

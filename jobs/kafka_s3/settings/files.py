@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,7 +46,7 @@ def read_limited(path: Path) -> str:
     """The text of a file of at most `SIZE_MAX_BYTES`; `ConfigurationError` if there is no such text."""
     # Raised after the handlers, so that no error drags the file's contents along as its context.
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_regular) as file:
             raw = file.read(SIZE_MAX_BYTES + 1)
         if len(raw) <= SIZE_MAX_BYTES:
             return raw.decode("utf-8-sig")
@@ -57,8 +60,17 @@ def read_limited(path: Path) -> str:
 
 def read_text(path: str) -> str:
     """The text of the file that a `${file:path:key}` names; OSError or UnicodeDecodeError if there is none."""
-    with open(path, encoding="utf-8-sig", newline="") as file:
+    with open(path, encoding="utf-8-sig", newline="", opener=_regular) as file:
         return file.read(SIZE_MAX_BYTES)
+
+
+def _regular(path: str, flags: int) -> int:
+    """Open a regular file; OSError for anything else: a pipe that nobody writes to would hold its reader for ever."""
+    opened = os.open(path, flags | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(opened).st_mode):
+        return opened
+    os.close(opened)
+    raise OSError(errno.EINVAL, "it is not a regular file", path)
 
 
 def parse_properties(text: str, origin: str) -> dict[str, str]:

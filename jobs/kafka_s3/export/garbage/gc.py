@@ -27,7 +27,7 @@ from kafka_s3.commit_log import Entry, Interval, Kind, Plan
 from kafka_s3.errors import ExporterError, LogDamaged, StoreRefused, TemporaryError
 from kafka_s3.export.ahead import AHEAD, PARALLEL, in_order, workers
 from kafka_s3.export.garbage.orphans import Orphan, Territory, find, keys_of, open_uploads, survey
-from kafka_s3.export.garbage.places import Configurations, Place, place_of
+from kafka_s3.export.garbage.places import NOTHING_NAMED, Configurations, Named, Place, known, place_of
 from kafka_s3.export.log import Log
 from kafka_s3.export.reexport.leftovers import Leftovers, left_in
 from kafka_s3.export.reexport.listing import newest_first
@@ -101,9 +101,17 @@ class Deleted:
 
 
 def collect(
-    settings: Settings, log: Log, *, parallel: int = PARALLEL, tell: Callable[[Progress], None] = lambda _: None
+    settings: Settings,
+    log: Log,
+    *,
+    named: Named = NOTHING_NAMED,
+    parallel: int = PARALLEL,
+    tell: Callable[[Progress], None] = lambda _: None,
 ) -> Garbage | None:
     """Find what may be deleted; `None` without a log. Reads only.
+
+    Prefixes and topics that only older plans name are left alone: who may write a plan could point them anywhere.
+    `named`: those that a person vouches for.
 
     Raises `LogDamaged` unless the whole log can be read and believed: an entry that is unknown may list anything.
     """
@@ -135,8 +143,9 @@ def collect(
         )
     if head is None:
         return None
-    territory = survey(log, head, configurations.places())
-    notes = [*territory.notes]
+    where = known(configurations.places(), head.topics, settings, named)
+    territory = survey(log, head, where.places, topics=where.topics)
+    notes = [*territory.notes, *where.notes]
     if configurations.unknown():
         notes.append(f"{configurations.unknown()} configurations of older plans are not known to this engine: what lies"
                      " under their keys alone was not looked at")  # fmt: skip
@@ -276,7 +285,7 @@ def _swept(exporter: Exporter, plan: Plan) -> list[str]:
     if not entries or entries[-1].seq != plan.seq or entries[-1].kind is not Kind.COMMIT:
         return []
     head, listed = entries[0], {key for entry in entries for key in keys_of(entry)}
-    whole = _whole(plan)
+    whole = {tp: span for tp, span in _whole(plan).items() if settings.exports(tp.topic)}
     territory = survey(log, head, [place_of(settings)], topics=sorted({tp.topic for tp in whole}))
     where = sorted({each for place, topic in territory.places for each in _searches(place, topic, settings, whole)})
 

@@ -1,10 +1,15 @@
 """Where a connector's objects lie: under the keys of its configuration now, and of every one that a plan was made
-under."""
+under, as far as today's configuration or a person names what these keys begin with.
+
+A plan comes out of the bucket. What it says of formats and names is read; that it names a prefix, a topic, a file or a
+class is no reason to look there, to open or to import it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Final
 
 from kafka_s3.commit_log import Plan
 from kafka_s3.errors import ConfigurationError
@@ -12,8 +17,8 @@ from kafka_s3.families import Member
 from kafka_s3.formats.objects import format_for
 from kafka_s3.letters import EXTENSION, letters_layout
 from kafka_s3.naming import DataName, KeyLayout, LogLayout, parse_data_key
-from kafka_s3.settings import from_mapping
 from kafka_s3.settings.model import Settings
+from kafka_s3.settings.of_plan import settings_of_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,56 @@ def letters_place(layout: LogLayout) -> Place:
     return Place(letters_layout(layout.root, layout.connector), frozenset({EXTENSION}), owned=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a person names beside today's configuration: what keys begin with, and topics."""
+
+    prefixes: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+
+
+NOTHING_NAMED: Final = Named()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Where to look, and for which topics; a note for every prefix and topic that only the log names."""
+
+    places: frozenset[Place]
+    topics: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def known(places: Iterable[Place], topics: Iterable[str], settings: Settings, named: Named) -> Known:
+    """Of places and topics that the log names, those that today's configuration or a person names too."""
+    ours = _home(settings.layout)
+    kept, notes, looked_at = set[Place](), set[str](), list[str]()
+    for place in places:
+        home = _home(place.layout)
+        if home == ours or any(home.startswith(prefix) for prefix in named.prefixes):
+            kept.add(place)
+        else:
+            prefix = home.removesuffix("x")
+            notes.add(
+                f"{prefix} was not looked at: a plan names it, and today's configuration does not; gc --prefix {prefix}"
+                " looks there"
+            )
+    for topic in sorted(topics):
+        if settings.exports(topic) or topic in named.topics:
+            looked_at.append(topic)
+        else:
+            notes.add(
+                f"topic {topic} was not looked at: today's configuration does not export it; gc --topic {topic} looks"
+            )
+    return Known(frozenset(kept), tuple(looked_at), tuple(sorted(notes)))
+
+
+def _home(layout: KeyLayout) -> str:
+    """What keys of a topic x begin with, without the delimiter behind it."""
+    prefix = layout.topic_prefix("x")
+    return prefix.removesuffix(layout.directory_delim) if prefix.endswith(f"x{layout.directory_delim}") else prefix
+
+
 @dataclass(slots=True)
 class Configurations:
     """The configurations that plans were made under, each read once. Memory: one `Settings` for each."""
@@ -73,13 +128,7 @@ class Configurations:
     def _read(self, plan: Plan) -> Settings | None:
         if plan.configuration_sha256 == self.now.configuration_sha256:
             return self.now
-        try:
-            then = from_mapping(plan.configuration, offline=True).settings
-        except ConfigurationError:
-            return None
-        if then.configuration_sha256 != plan.configuration_sha256:
-            return None
-        return replace(then, kafka=self.now.kafka, s3=self.now.s3)
+        return settings_of_plan(plan.configuration, plan.configuration_sha256, self.now)
 
 
 def _place_or_none(settings: Settings) -> Place | None:

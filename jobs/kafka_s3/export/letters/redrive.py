@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -103,24 +103,41 @@ _REDRIVES: Final = msgspec.json.Decoder(Redrive)  # on import, as commit_log's
 class Redriven:
     """What came of it. `matched` letters are wanted; `before` of them were sent to the same topic earlier.
 
-    `sent`: how many letters went to which topic; in a dry run, how many would.
+    `sent`: how many letters went to which topic; in a dry run, how many would. `foreign`: of how many ranges the
+    letters were left alone, by topic, because neither the connector nor a person names that.
     """
 
     matched: int = 0
     before: int = 0
     sent: dict[str, int] = field(default_factory=dict)
+    foreign: dict[str, int] = field(default_factory=dict)
 
 
 def redrive(
-    log: Log, wanted: Wanted, *, to: str | None, again: bool, sink: LetterSink | None, at_ms: int, tell: Tell
+    log: Log,
+    wanted: Wanted,
+    *,
+    exports: Callable[[str], bool],
+    to: str | None,
+    again: bool,
+    sink: LetterSink | None,
+    at_ms: int,
+    tell: Tell,
 ) -> Redriven:
-    """Send the wanted letters to `to`, or each to its own topic, oldest first; without a sink only count them."""
+    """Send the wanted letters to `to`, or each to its own topic, oldest first; without a sink only count them.
+
+    `exports`: whether today's configuration exports a topic. The log alone is no reason to write to one: who may write
+    to the bucket could name any.
+    """
     report = Redriven()
     found = letters_of_export(log)
     for each in found.live:
         if not wanted.may_be_in(each.done):
             continue
         target = to if to is not None else each.done.topic
+        if to is None and wanted.topic is None and not exports(target):
+            report.foreign[target] = report.foreign.get(target, 0) + 1
+            continue
         letters = read_letters(log, each.done)  # first: it refuses a key that is none
         picked = _Picked(letters, wanted, _Sent(()) if again else _sent_before(log, target, found, each))
         if sink is None:

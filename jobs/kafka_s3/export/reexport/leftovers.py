@@ -20,7 +20,7 @@ from functools import partial
 from kafka_s3.commit_log import Interval
 from kafka_s3.errors import ExporterError
 from kafka_s3.export.garbage.orphans import Fate, Orphan, keys_of, open_uploads, survey
-from kafka_s3.export.garbage.places import Configurations, Place
+from kafka_s3.export.garbage.places import Configurations, Named, Place, known
 from kafka_s3.export.log import Committed, Log
 from kafka_s3.export.reexport.names import over_generation
 from kafka_s3.export.reexport.window import log_layout, of_window, window_id
@@ -69,8 +69,10 @@ def look(settings: Settings, live: Log, window: Interval, commit: Committed) -> 
     copied = {each.live for plan in plans for each in plan.ranges if each.is_copied and each.live is not None}
     for plan in [*plans, *(planned.plan for seq in sorted(copied) if (planned := live.plan(seq)) is not None)]:
         configurations.of(plan)
-    places = {_of_all_windows(settings, place) for place in configurations.places()}
-    territory = survey(live, commit.entry, places, topics=sorted(topics))
+    mapped = {_of_all_windows(settings, place) for place in configurations.places()}
+    # Under other delimiters they lie elsewhere, and yet in today's folder for windows.
+    where = known(mapped, topics, settings, Named((settings.reexport_dir,)))
+    territory, places = survey(live, commit.entry, where.places, topics=where.topics), where.places
     folders, listed = _folders(settings, window, places), set(keys_of(commit.entry))
     over = over_generation(log, commit)
 
@@ -85,7 +87,7 @@ def look(settings: Settings, live: Log, window: Interval, commit: Committed) -> 
         if info.key not in listed and is_ours(info.key, folder)
     ]
     uploads, refused = open_uploads(store, folders, is_ours)
-    notes = territory.notes
+    notes = (*territory.notes, *where.notes)
     if configurations.unknown():
         notes += ("a window's plan has a configuration that this engine does not know: its keys were not looked at",)
     return Leftovers(log, commit, tuple(objects), tuple(uploads), notes, refused)

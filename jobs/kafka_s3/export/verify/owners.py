@@ -1,4 +1,4 @@
-"""Do the topics that were written belong to this connector?"""
+"""Do the topics that were written belong to this connector, and who could make all of this up?"""
 
 from __future__ import annotations
 
@@ -31,3 +31,18 @@ def check_owners(log: Log, claims: Iterable[tuple[str, str]], findings: Findings
             continue
         if owner != ours:
             findings.add(key, expected=expected, found=f"connector {owner.connector}, log {owner.log}", next=_SHARED)
+
+
+def trust(log: Log) -> str:
+    """Whom a check believes: without a key everybody who may write where the log and the owners lie."""
+    root, home = log.layout.root, f"{log.layout.root}/{log.layout.connector}/"
+    if log.log_key:
+        return (
+            f"The log is signed (export.log.key): nobody without a key can change or add to it. Who may delete under "
+            f"{home} could still bring back an older state."
+        )
+    return (
+        f"The log is not signed: this believes whoever may write under {home} and {root}/owners/. They could rewrite"
+        " it so that it is sound and says something else. Give s3:PutObject and s3:DeleteObject there to the exporter"
+        " alone, with Object Lock or versions kept; or sign the log (export.log.key)."
+    )

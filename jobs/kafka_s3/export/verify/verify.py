@@ -20,13 +20,13 @@ from kafka_s3.errors import LogDamaged, TemporaryError, TopicMissing
 from kafka_s3.export.ahead import AHEAD, PARALLEL, workers
 from kafka_s3.export.garbage import orphans
 from kafka_s3.export.garbage.orphans import Orphan
-from kafka_s3.export.garbage.places import Configurations
+from kafka_s3.export.garbage.places import NOTHING_NAMED, Configurations, known
 from kafka_s3.export.log import Log
 from kafka_s3.export.planner import parted_logs
 from kafka_s3.export.verify.findings import STRANGE, Finding, Findings
 from kafka_s3.export.verify.log import CheckedEntry, walk
 from kafka_s3.export.verify.objects import Comparison, NotCheckable, ReadObject, read_object
-from kafka_s3.export.verify.owners import check_owners
+from kafka_s3.export.verify.owners import check_owners, trust
 from kafka_s3.export.verify.positions import Landings
 from kafka_s3.naming import KeyLayout, parse_data_key
 from kafka_s3.ports import Broker, ObjectStore, RecordSource, Registries, TopicView
@@ -73,6 +73,7 @@ class Verified:
     orphans: tuple[Orphan, ...] | None
     withdrawn: int = 0
     gaps: int = 0
+    trust: str = ""  # whom all this is believed from
 
     @property
     def ok(self) -> bool:
@@ -212,6 +213,7 @@ class _Check:
             found,
             self.withdrawn,
             self.gaps,
+            trust(self.log),
         )
 
     def _note(self, text: str) -> None:
@@ -370,11 +372,12 @@ class _Check:
         if self.configurations.unknown():
             self._note("orphans of configurations that this engine does not know were not looked for")
         try:
-            territory = orphans.survey(self.log, self.head, self.configurations.places())
+            where = known(self.configurations.places(), self.head.topics, self.settings, NOTHING_NAMED)
+            territory = orphans.survey(self.log, self.head, where.places, topics=where.topics)
         except LogDamaged as error:
             self._note(f"orphans were not looked for: {error}")
             return None
-        for note in territory.notes:
+        for note in (*territory.notes, *where.notes):
             self._note(f"orphans: {note}")
         return tuple(orphans.find(self.log, territory, self.listed, self.head, self.adopted))
 
