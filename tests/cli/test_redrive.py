@@ -77,7 +77,13 @@ def test_some_of_them_to_another_topic(connector: Connector) -> None:
     chosen = ("--stage", "task_put", "--error", "COUNTRY", "--to", target, "--keep-timestamps", "--json")
     result = _call(connector, *chosen)
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout) == {"matched": 1, "sent_before": 0, "dry_run": False, "sent": {target: 1}}
+    assert json.loads(result.stdout) == {
+        "matched": 1,
+        "sent_before": 0,
+        "dry_run": False,
+        "sent": {target: 1},
+        "not_sent_of": [],
+    }
     [found] = _records(connector, target, 0)
     assert found.timestamp()[1] == TIME_MS + 7 * 60_000
     [record] = [json.loads(connector.body(key)) for key in connector.keys("_kafka_s3/orders/redriven/")]

@@ -22,6 +22,7 @@ COMMANDS: Final = (
     "run",
     "status",
     "verify",
+    "sign",
     "gc",
     "adopt",
     "rewind",

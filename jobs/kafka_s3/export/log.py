@@ -17,6 +17,8 @@ from kafka_s3.commit_log import Entry, Plan, sha256_of
 from kafka_s3.documents import decode, encode
 from kafka_s3.errors import ConfigurationError, Fenced, LogDamaged, NotSigned, StoreUnavailable
 from kafka_s3.export.ahead import in_order
+from kafka_s3.export.confirmed import Confirmed
+from kafka_s3.export.confirmed import newest as newest_confirmed
 from kafka_s3.naming import LogLayout, parse_seq
 from kafka_s3.ports import GET_BYTES_MAX, ObjectStore, Put
 from kafka_s3.signing import NO_KEY, SIGNATURE_BYTES_MAX, LogKey, Signed, is_signed
@@ -54,6 +56,7 @@ class Log:
     store: ObjectStore
     layout: LogLayout
     log_key: LogKey = NO_KEY
+    _confirmed: list[Confirmed] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def get(self, key: str) -> bytes | None:
         """A document of the log, or `None`; `NotSigned` where it has to be signed and is not, `TooLarge`."""
@@ -76,20 +79,26 @@ class Log:
         return self.log_key.sign(key, document)
 
     def _check_signed(self, key: str, data: bytes) -> None:
-        match self.log_key.check(key, data):
-            case Signed.NOW | Signed.EARLIER:
-                return
-            case Signed.NOT:
-                raise NotSigned(
-                    f"{key} is not signed, and export.log.key is set.",
-                    next="Nothing of it was used. Whoever wrote it has no key: compare it with the bucket's versions.",
-                )
-            case Signed.WRONG:
-                raise NotSigned(
-                    f"{key} is signed, but not with a key of export.log.key, or it was changed or moved since.",
-                    next="Nothing of it was used. If another key signed it, add that one behind the first; else restore"
-                    " it from the bucket's versions.",
-                )
+        worth = self.log_key.check(key, data)
+        if worth in (Signed.NOW, Signed.EARLIER) or self.confirmed().documents.get(key) == sha256_of(data):
+            return
+        if worth is Signed.NOT:
+            raise NotSigned(
+                f"{key} is not signed, and export.log.key is set.",
+                next="Nothing of it was used. Whoever wrote it had no key: compare it with the bucket's versions. A log"
+                " that is older than its key is confirmed once: `kafka-s3 sign CONFIG`.",
+            )
+        raise NotSigned(
+            f"{key} is signed, but not with a key of export.log.key, or it was changed or moved since.",
+            next="Nothing of it was used. If another key signed it, add that one behind the first; else restore it from"
+            " the bucket's versions.",
+        )
+
+    def confirmed(self) -> Confirmed:
+        """What a person has confirmed of this log; asked for once, and only where something is not signed."""
+        if not self._confirmed:
+            self._confirmed.append(newest_confirmed(self.store, self.log_key)[1])
+        return self._confirmed[0]
 
     def newest(self) -> Committed | None:
         """The newest entry: one LIST of one key and one GET, whatever the history."""

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from kafka_s3.commit_log import Owner
 from kafka_s3.documents import decode
 from kafka_s3.errors import LogDamaged
+from kafka_s3.export.confirmed import prefix as prefix_of
 from kafka_s3.export.log import Log
 from kafka_s3.export.verify.findings import RESTORE, Findings
+from kafka_s3.letters import reported_prefix
 
 _MISSING = "Restore it from the bucket's versions: without it, another connector could write the same keys."
 _SHARED = "Two connectors must never write the same keys: stop one of them, and give it a topics.dir of its own."
@@ -31,6 +33,29 @@ def check_owners(log: Log, claims: Iterable[tuple[str, str]], findings: Findings
             continue
         if owner != ours:
             findings.add(key, expected=expected, found=f"connector {owner.connector}, log {owner.log}", next=_SHARED)
+
+
+def check_marks(log: Log, findings: Findings) -> str:
+    """Where a log is signed, so are the marks that are gone by, the newest of each kind; what a person has confirmed
+    although it is not is a note."""
+    if not log.log_key:
+        return ""
+    for prefix in (log.layout.announced_prefix, reported_prefix(log.layout), log.layout.complete_prefix):
+        for info in log.store.list(prefix, limit=1):
+            try:
+                log.get(info.key)
+            except LogDamaged as error:
+                findings.add(info.key, expected="a signed mark", found=error.what.rstrip("."), next=error.next)
+    try:
+        confirmed = log.confirmed()
+    except LogDamaged as error:
+        findings.add(prefix_of(log.log_key), expected="a signed list", found=error.what.rstrip("."), next=error.next)
+        return ""
+    if not confirmed.documents:
+        return ""
+    many = len(confirmed.documents)
+    as_of = "" if confirmed.seq is None else f" as of entry {confirmed.seq}"
+    return f"{many} documents without a signature of the key in use were confirmed{as_of}"
 
 
 def trust(log: Log) -> str:

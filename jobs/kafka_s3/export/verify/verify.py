@@ -26,7 +26,7 @@ from kafka_s3.export.planner import parted_logs
 from kafka_s3.export.verify.findings import STRANGE, Finding, Findings
 from kafka_s3.export.verify.log import CheckedEntry, walk
 from kafka_s3.export.verify.objects import Comparison, NotCheckable, ReadObject, read_object
-from kafka_s3.export.verify.owners import check_owners, trust
+from kafka_s3.export.verify.owners import check_marks, check_owners, trust
 from kafka_s3.export.verify.positions import Landings
 from kafka_s3.naming import KeyLayout, parse_data_key
 from kafka_s3.ports import Broker, ObjectStore, RecordSource, Registries, TopicView
@@ -200,6 +200,8 @@ class _Check:
             else:
                 found = self._orphans()
         check_owners(self.log, self.claims, self.findings)
+        if confirmed := check_marks(self.log, self.findings):
+            self._note(confirmed)
         more = (f"and {self.notes_more:,} notes more",) if self.notes_more else ()
         return Verified(
             self.entries,

@@ -1,0 +1,57 @@
+"""`kafka-s3 sign`: confirms what a log held before it had a key, or under an earlier one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kafka_s3.cli.common import configured, count, in_parallel, load_configuration, printable
+from kafka_s3.export.sign import Found, confirm, look
+from kafka_s3.signing import Signed
+from kafka_s3.wiring import make_log
+
+
+@click.command("sign", short_help="Confirm what the log held before it was signed.")
+@configured
+@click.option(
+    "--head", metavar="SHA256", help="The newest entry, as it was checked: at least 16 characters; none without a log."
+)
+@in_parallel
+def command(config: Path, worker: Path | None, head: str | None, parallel: int) -> None:
+    """Show which documents of CONFIG's log the key in use (the first of export.log.key) has not signed; with --head,
+    confirm them as they are.
+
+    Before: stop the connector's runs, and check the log as well as you can, without the key: `kafka-s3 verify`, best
+    with --against-kafka, the bucket's versions, the newest entry's SHA-256 in the last event or a backup. Who has
+    changed the log until then is believed for good.
+
+    To change the key: put the new one in front of the old one in export.log.key everywhere, sign, and take the old one
+    away. Nothing that is there is changed: what is confirmed stands in a list, which is signed.
+
+    Exits with 1 if something is to be confirmed, or could not be.
+    """
+    settings = load_configuration(config, worker).settings
+    log = make_log(settings)
+    found = look(log, parallel=parallel)
+    _print(found, settings.name)
+    if not found.documents:
+        return
+    if head is None:
+        named = found.sha256 or "none"
+        click.echo(f"Once that is checked: kafka-s3 sign {printable(str(config))} --head {named}")
+        raise click.exceptions.Exit(1)
+    key = confirm(log, found, head)
+    click.echo(f"Confirmed: {key} lists them. Whatever else is not signed is refused.")
+
+
+def _print(found: Found, connector: str) -> None:
+    newest = "no entry" if found.seq is None else f"entry {found.seq}, SHA-256 {found.sha256}"
+    click.echo(f"Connector {connector}: {newest}")
+    for worth in (Signed.NOT, Signed.EARLIER, Signed.WRONG):
+        folders = {folder: many for (each, folder), many in sorted(found.counts.items(), key=str) if each is worth}
+        if folders:
+            said = ", ".join(f"{count(many, 'document')} in {printable(folder)}/" for folder, many in folders.items())
+            click.echo(f"  {worth.value}: {said}")
+    if not found.documents:
+        click.echo("All of it is signed with the key in use.")
