@@ -152,6 +152,24 @@ def context_headers(letter: DeadLetter, executing_class: str) -> Headers:
     return (*letter.headers, *added)
 
 
+# How large one may be.
+
+#: A letter may have so many bytes whatever its object has, which is a record of 12 MB in base64.
+LETTER_BYTES_FREE: Final = 16 * 1024 * 1024
+#: A larger one may have so many times the bytes of its compressed object: no small object fills a reader's memory,
+#: which is about four times the size of a letter. JSON is compressed ten times or so.
+LETTER_RATIO_MAX: Final = 100
+
+
+def letter_bytes_max(object_bytes: int) -> int:
+    """How many bytes a letter may have in a compressed object of so many.
+
+    >>> letter_bytes_max(200_000), letter_bytes_max(1_000_000)
+    (20000000, 100000000)
+    """
+    return max(LETTER_BYTES_FREE, LETTER_RATIO_MAX * object_bytes)
+
+
 # Where they lie.
 
 

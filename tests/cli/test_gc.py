@@ -158,3 +158,29 @@ def test_verify_shows_orphans_and_in_parallel(left: Bucket) -> None:
         (left.made.key(TP, 10), False),
     ]
     assert call("verify", left.config, "--parallel", "0").exit_code == 2
+
+
+def test_a_log_is_signed_on_the_command_line(left: Bucket, tmp_path: Path) -> None:
+    """`sign` shows what is not signed and exits with 1; with --head it confirms that, and gc and verify go on."""
+    keyed = tmp_path / "keyed" / "orders.properties"
+    keyed.parent.mkdir()
+    keyed.write_text(f"{left.config.read_text()}export.log.key=${{env:LOG_KEY}}\n")
+    (keyed.parent / "worker.properties").write_text((left.config.parent / "worker.properties").read_text())
+    env = {"LOG_KEY": "canary-of-a-key-that-signs-the-log"}
+    refused = call("gc", keyed, "--delete", env=env)
+    assert refused.exit_code == 1
+    assert "is not signed, and export.log.key is set" in refused.output
+    shown = call("sign", keyed, env=env)
+    assert shown.exit_code == 1
+    assert "not signed:" in shown.stdout
+    [head] = [line.rpartition(" ")[2] for line in shown.stdout.splitlines() if "--head" in line]
+    assert call("sign", keyed, "--head", "0" * 64, env=env).exit_code == 1
+    signed = call("sign", keyed, "--head", head, env=env)
+    assert (signed.exit_code, "Confirmed: _kafka_s3/orders/signed/" in signed.stdout) == (0, True), signed.output
+    assert call("gc", keyed, env=env).exit_code == 0
+    verified = call("verify", keyed, env=env)
+    assert "The log is signed (export.log.key)" in verified.stdout
+    assert "were confirmed as of entry" in verified.stdout
+    said = refused.output + shown.output + signed.output + verified.output
+    assert "canary" not in said
+    assert call("sign", left.config).exit_code == 1, "without a key there is nothing to sign with"

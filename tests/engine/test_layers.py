@@ -105,6 +105,7 @@ ALLOWED: dict[str, set[str]] = {
     "registry": {"errors", "ports", "retried", "retries", "settings"},
     "export": {
         "",
+        "bounds",
         "crash_points",
         "claims",
         "errors",

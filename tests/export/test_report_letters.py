@@ -244,7 +244,7 @@ def test_a_line_without_an_end(world: World, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(letter_objects, "LINE_BYTES_MAX", 3 * 1024 * 1024)
     bomb = gzip.compress(b" " * 500_000_000, compresslevel=1)
     _with_object(world.log, bomb)
-    with pytest.raises(LogDamaged, match="a line of more than 3145728 bytes"):
+    with pytest.raises(LogDamaged, match="unpacks to a dead letter of more than 3145728 bytes"):
         world.report()
 
 

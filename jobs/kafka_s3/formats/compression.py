@@ -15,6 +15,7 @@ from kafka_s3.settings.content import Compression, Gzip, NoCompression
 
 BLOCK: Final = 256 * 1024
 _GZIP_WINDOW: Final = 31  # 15 bits of window, +16: a gzip header and trailer
+_EMPTY_BLOCK: Final = b"\x00\x00\x00\xff\xff"  # RFC 1951, 3.2.4: not the last one, stored, of 0 bytes
 _ISAL_LEVEL: Final = 1  # DESIGN §10: smaller output than level 2 here, and cheaper
 
 
@@ -22,6 +23,9 @@ class Compressor(Protocol):
     """One stream. `finish` ends it; nothing may follow."""
 
     def compress(self, data: bytes) -> bytes: ...
+    def pad(self, size: int) -> bytes:
+        """What was taken so far, and that many bytes at least which hold nothing, where the format has such."""
+
     def finish(self) -> bytes: ...
 
 
@@ -29,13 +33,16 @@ class _Plain:
     def compress(self, data: bytes) -> bytes:
         return data
 
+    def pad(self, size: int) -> bytes:  # noqa: ARG002  # plain bytes have none
+        return b""
+
     def finish(self) -> bytes:
         return b""
 
 
 class _Deflate(Protocol):
     def compress(self, data: memoryview, /) -> bytes: ...
-    def flush(self) -> bytes: ...
+    def flush(self, mode: int = ..., /) -> bytes: ...
 
 
 class _Blocks:
@@ -52,6 +59,12 @@ class _Blocks:
         out = [self._stream.compress(view[at : at + BLOCK]) for at in range(0, whole, BLOCK)]
         self._rest = bytes(view[whole:])
         return b"".join(out)
+
+    def pad(self, size: int) -> bytes:
+        # After a sync flush the stream stands at a whole byte, where stored blocks of nothing may follow.
+        rest, self._rest = self._rest, b""
+        taken = self._stream.compress(memoryview(rest)) + self._stream.flush(zlib.Z_SYNC_FLUSH)
+        return taken + _EMPTY_BLOCK * (-(-size // len(_EMPTY_BLOCK)))
 
     def finish(self) -> bytes:
         return self._stream.compress(memoryview(self._rest)) + self._stream.flush()

@@ -22,6 +22,8 @@ from kafka_s3.settings.content import Format, FormatSettings
 
 _GZIP_WINDOW: Final = 31
 _INFLATE_MAX: Final = 1024 * 1024
+#: Of a record that is counted, unpacked: a small object that unpacks to more fills no memory.
+RECORD_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 def separator_of(extension: str, settings: FormatSettings) -> bytes | None:
@@ -48,6 +50,8 @@ def count_object(store: ObjectStore, stored: Stored, settings: FormatSettings) -
     try:
         for piece in _plain(store.read(stored.key), stored.name.extension.endswith(".gz")):
             *whole, rest = (rest + piece).split(separator)
+            if len(rest) > RECORD_BYTES_MAX:
+                return Uncounted(f"{stored.key} holds a record of more than {RECORD_BYTES_MAX} bytes, or no separator")
             records += len(whole)
             last = whole[-1] if whole else last
     except zlib.error as error:

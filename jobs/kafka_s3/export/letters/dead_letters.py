@@ -13,7 +13,15 @@ from typing import Any, Final
 from kafka_s3.export.uploads import FamilyUpload
 from kafka_s3.families import ClosedBy, Holds, OpenUpload, Stream, Upload, WrittenObject
 from kafka_s3.formats.compression import open_stream
-from kafka_s3.letters import DeadLetter, encode, letter_of, letters_layout, letters_name
+from kafka_s3.letters import (
+    LETTER_RATIO_MAX,
+    DeadLetter,
+    encode,
+    letter_bytes_max,
+    letter_of,
+    letters_layout,
+    letters_name,
+)
 from kafka_s3.ports import ObjectStore
 from kafka_s3.records import Record, RecordBatch
 from kafka_s3.settings.content import Gzip
@@ -37,6 +45,7 @@ class LetterFile:
         self._batch: RecordBatch | None = None  # of the last record, whose columns are made once
         self._columns: tuple[Sequence[Any], ...] = ()
         self._records = 0
+        self._longest = 0  # bytes of a letter
         self._first = self._last = 0
         self._said: list[str] | None = [] if settings.dead_letters.log else None
 
@@ -57,8 +66,9 @@ class LetterFile:
         if self._upload is None:
             self._first = letter.offset
             self._upload = self._open_upload([letters_name(letter.tp, letter.offset, generation=self._generation)])
-        data = self._compressor.compress(encode(replace(letter, connector=self._connector)) + b"\n")
-        self._stream.feed(data, self._upload, self._part_size)
+        line = encode(replace(letter, connector=self._connector)) + b"\n"
+        self._longest = max(self._longest, len(line))
+        self._stream.feed(self._compressor.compress(line), self._upload, self._part_size)
         self._last = letter.offset
         self._records += 1
 
@@ -74,6 +84,11 @@ class LetterFile:
         """The object, or `None` if no record was refused."""
         if self._upload is None:
             return None
+        if self._longest > letter_bytes_max(self._stream.size):
+            # A reader would take it for a bomb: a record of many million equal bytes is one.
+            self._stream.feed(self._compressor.pad(0), self._upload, self._part_size)
+            missing = -(-self._longest // LETTER_RATIO_MAX) - self._stream.size
+            self._stream.feed(self._compressor.pad(max(0, missing)), self._upload, self._part_size)
         self._stream.feed(self._compressor.finish(), self._upload, self._part_size)
         body = self._stream.body()
         (key,) = self._upload.close([body], Holds(self._records, self._first, self._last))

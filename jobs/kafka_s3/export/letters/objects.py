@@ -14,7 +14,7 @@ import msgspec
 from kafka_s3.commit_log import Kind, ObjectEntry, RangeEntry
 from kafka_s3.errors import LogDamaged
 from kafka_s3.export.log import Log
-from kafka_s3.letters import DeadLetter, decode, letters_layout, letters_name
+from kafka_s3.letters import DeadLetter, decode, letter_bytes_max, letters_layout, letters_name
 from kafka_s3.naming import parse_data_key
 from kafka_s3.ports import ObjectStore
 
@@ -83,6 +83,8 @@ def _letters(store: ObjectStore, done: RangeEntry, made: ObjectEntry) -> Iterato
                     f"[{last + 1}, {made.last_offset + 1}) belongs."
                 )
             last, count = letter.offset, count + 1
+            if count > made.records:
+                raise LogDamaged(f"{made.key} holds more than the {made.records} dead letters of its log entry.")
             yield letter
     if count != made.records:
         raise LogDamaged(f"{made.key} holds {count} dead letters, its log entry says {made.records}.")
@@ -125,7 +127,7 @@ def _fetch(store: ObjectStore, made: ObjectEntry, spool: IO[bytes]) -> None:
 
 
 def _lines(spool: IO[bytes], made: ObjectEntry) -> Iterator[bytes]:
-    line = bytearray()
+    line, most = bytearray(), min(LINE_BYTES_MAX, letter_bytes_max(made.size))
     for piece in _inflated(spool, made):
         *ends, rest = piece.split(b"\n")
         for end in ends:
@@ -133,8 +135,12 @@ def _lines(spool: IO[bytes], made: ObjectEntry) -> Iterator[bytes]:
             yield bytes(line)
             line.clear()
         line += rest
-        if len(line) > LINE_BYTES_MAX:
-            raise LogDamaged(f"{made.key} has a line of more than {LINE_BYTES_MAX} bytes.")
+        if len(line) > most:
+            raise LogDamaged(
+                f"{made.key} ({made.size} bytes) unpacks to a dead letter of more than {most} bytes, more than the"
+                " exporter ever writes.",
+                next="Nothing more of it is read. Restore the object from the bucket's versions.",
+            )
     if line:
         raise LogDamaged(f"{made.key} ends within a line.")
 

@@ -15,7 +15,7 @@ from kafka_s3.export.uploads import FamilyUpload
 from kafka_s3.families import Body, Holds, Member, Stream
 from kafka_s3.formats.block_index import BlockIndex
 from kafka_s3.naming import DataName, KeyLayout, LogLayout, parse_data_key
-from kafka_s3.ports import ObjectStore
+from kafka_s3.ports import GET_BYTES_MAX, ObjectStore
 from kafka_s3.settings.model import Settings
 
 _RESTORE = "Restore it from the bucket's versions; `kafka-s3 verify` finds whatever else was changed."
@@ -52,7 +52,7 @@ def _dated(store: ObjectStore, made: ObjectEntry) -> ObjectEntry:
     index = next((each for each in made.companions if each.what == Member.INDEX.value), None)
     if made.min_timestamp_ms is not None or index is None:
         return made
-    body = store.get(index.key, limit=index.size)
+    body = store.get(index.key, limit=min(index.size, GET_BYTES_MAX))
     if body is None or sha256_of(body) != index.sha256:
         raise DataError(f"The index {index.key} is missing, or not the one that was committed.", next=_RESTORE)
     oldest = [chunk.min_timestamp for chunk in BlockIndex.parse(body, index.key).chunks]

@@ -25,11 +25,11 @@ from kafka_s3.export.log import Log
 from kafka_s3.export.planner import parted_logs
 from kafka_s3.export.verify.findings import STRANGE, Finding, Findings
 from kafka_s3.export.verify.log import CheckedEntry, walk
-from kafka_s3.export.verify.objects import Comparison, NotCheckable, ReadObject, read_object
+from kafka_s3.export.verify.objects import Comparison, NotCheckable, ReadObject, look, read_object
 from kafka_s3.export.verify.owners import check_marks, check_owners, trust
 from kafka_s3.export.verify.positions import Landings
 from kafka_s3.naming import KeyLayout, parse_data_key
-from kafka_s3.ports import Broker, ObjectStore, RecordSource, Registries, TopicView
+from kafka_s3.ports import Broker, RecordSource, Registries, TopicView
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.settings.model import Settings
 
@@ -256,7 +256,7 @@ class _Check:
             yield _Wanted(letters, pool.submit(read_object, store, letters, None), counted=False)
         gone = [made for done in taken.withdrawn for made in done.objects]
         for made in (*gone, *_companions(taken.withdrawn), *_letters(taken.withdrawn)):
-            yield _Wanted(made, pool.submit(_look, store, made), withdrawn=True)
+            yield _Wanted(made, pool.submit(look, store, made), withdrawn=True)
 
     def _objects(self, entry: Entry, wanted: Sequence[_Wanted]) -> dict[str, str]:
         """Take in the objects of an entry; the content hashes of those that are right."""
@@ -394,12 +394,3 @@ def _companions(ranges: Sequence[RangeEntry]) -> Iterator[ObjectEntry]:
 
 def _letters(ranges: Sequence[RangeEntry]) -> Iterator[ObjectEntry]:
     return (done.dead_letters for done in ranges if done.dead_letters is not None)
-
-
-def _look(store: ObjectStore, made: ObjectEntry) -> ReadObject:
-    """Whether an object is there, with its size: of what nobody reads that is enough."""
-    info = store.head(made.key)
-    if info is None or info.size != made.size:
-        found = "no object" if info is None else f"{info.size} bytes"
-        return ReadObject(Finding(made.key, f"{made.size} bytes", found, ""))
-    return ReadObject(None)
