@@ -44,6 +44,7 @@ class Fact:
     tp: TopicPartition
     offset: int
     epoch: int
+    timestamp_ms: int
     gone: Gone | None = None
 
     @property
@@ -89,7 +90,8 @@ class Kafka:
     def produce(self, tp: TopicPartition, sort: Sort, timestamp_ms: int) -> Fact:
         view = self.view(tp)
         assert view.leader_epoch is not None
-        fact = Fact(len(self.facts), sort, self.topic_ids[tp.topic], tp, view.high_watermark, view.leader_epoch)
+        number, at = len(self.facts), view.high_watermark
+        fact = Fact(number, sort, self.topic_ids[tp.topic], tp, at, view.leader_epoch, timestamp_ms)
         value = {
             Sort.PLAIN: json.dumps({"o": fact.offset, "u": fact.number}).encode(),
             Sort.TOMBSTONE: None,

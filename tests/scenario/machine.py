@@ -67,16 +67,17 @@ class Histories(RuleBasedStateMachine):
 
     world: World
     sides: tuple[bool, ...] = (False, True)
+    world_type: type[World] = World
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World()
+        self.world = self.world_type()
         self.whole = True
 
     @initialize(data=st.data(), partitioner=st.sampled_from(PARTITIONERS), gzip=st.booleans())
     def begin(self, data: st.DataObject, partitioner: Any, gzip: bool) -> None:
         sides = data.draw(st.sampled_from(self.sides), "sides")
-        self.world = World(sides, Shape(partitioner=partitioner, gzip=gzip))
+        self.world = self.world_type(sides, Shape(partitioner=partitioner, gzip=gzip))
         for tp in self.world.tps():
             self.world.produce(tp, Sort.PLAIN, 4, [0])
 
