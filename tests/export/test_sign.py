@@ -8,12 +8,13 @@ import pytest
 
 from kafka_s3.commit_log import Kind
 from kafka_s3.errors import ConfigurationError, LogDamaged, NotSigned
+from kafka_s3.export import first_use
 from kafka_s3.export.announce import announcement, mark
 from kafka_s3.export.garbage.gc import collect
 from kafka_s3.export.log import Log
 from kafka_s3.export.sign import Found, confirm, look
 from kafka_s3.export.verify.verify import Verified, verify
-from kafka_s3.signing import LogKey, Signed
+from kafka_s3.signing import NO_KEY, LogKey, Signed
 from tests.export.logs import HandMade, settings_of
 
 OLD, NEW = "o" * 40, "n" * 40
@@ -34,10 +35,18 @@ def _under(made: HandMade, key: str) -> HandMade:
     return replace(made, settings=settings_of(export_log_key=key))
 
 
+def _look(made: HandMade) -> Found:
+    return look(Log(made.store, made.log.layout, NO_KEY), made.settings.log_key)
+
+
+def _confirm(made: HandMade, found: Found, head: str) -> None:
+    confirm(Log(made.store, made.log.layout, NO_KEY), made.settings.log_key, found, head)
+
+
 def _sign(made: HandMade) -> Found:
-    found = look(made.log)
+    found = _look(made)
     assert found.sha256 is not None
-    confirm(made.log, found, found.sha256)
+    _confirm(made, found, found.sha256)
     return found
 
 
@@ -53,7 +62,7 @@ def test_an_unsigned_log_is_shown_and_confirmed() -> None:
     named = {finding.where for finding in _verify(keyed).findings}
     assert named == {*(keyed.log.layout.log_key(seq) for seq in range(3)), keyed.log.layout.announced_key(1)}
     before = keyed.store.contents()
-    found = look(keyed.log)
+    found = _look(keyed)
     assert keyed.store.contents() == before, "looking writes nothing"
     unsigned = {folder: many for (worth, folder), many in found.counts.items() if worth is Signed.NOT}
     assert unsigned == {"log": 3, "plan": 2, "announced": 1, "owners": 1}
@@ -66,7 +75,7 @@ def test_an_unsigned_log_is_shown_and_confirmed() -> None:
     assert "7 documents without a signature of the key in use were confirmed as of entry 2" in verified.notes
     assert collect(keyed.settings, keyed.log) is not None
     assert announcement(keyed.log, "bucket", lambda _: True).seqs == (2,)
-    assert look(keyed.log).number == 1
+    assert _look(keyed).number == 1
 
 
 def test_the_log_goes_on_signed() -> None:
@@ -91,7 +100,7 @@ def test_another_head_than_the_confirmed_one_signs_nothing(head: str) -> None:
     keyed = _under(_log(), NEW)
     before = keyed.store.contents()
     with pytest.raises(ConfigurationError, match="Nothing was signed"):
-        confirm(keyed.log, look(keyed.log), head)
+        _confirm(keyed, _look(keyed), head)
     assert keyed.store.contents() == before
 
 
@@ -99,11 +108,11 @@ def test_what_comes_after_the_look_is_not_confirmed() -> None:
     """An entry that somebody adds between the look and the word of the person is not among what is believed."""
     old = _log()
     keyed = _under(old, NEW)
-    found = look(keyed.log)
+    found = _look(keyed)
     assert found.sha256 is not None
     old.put(Kind.CHECKPOINT)
     with pytest.raises(ConfigurationError, match="Nothing was signed"):
-        confirm(keyed.log, found, found.sha256)
+        _confirm(keyed, found, found.sha256)
 
 
 def test_a_stranger_cannot_confirm() -> None:
@@ -137,7 +146,7 @@ def test_a_damaged_log_is_not_confirmed() -> None:
     old = _log()
     old.store.delete(old.log.layout.log_key(1))
     with pytest.raises(LogDamaged, match="Nothing was signed"):
-        look(_under(old, NEW).log)
+        _look(_under(old, NEW))
 
 
 def test_a_key_is_changed() -> None:
@@ -153,6 +162,20 @@ def test_a_key_is_changed() -> None:
     assert _verify(after).ok
     assert not _verify(_under(both, OLD)).ok
     assert Log(made.store, made.log.layout, LogKey((OLD.encode(),), after.settings.log_key.home)).entry(0) is not None
+
+
+def test_an_owner_without_a_log_is_confirmed_for_adopt() -> None:
+    """Where the log is lost, what it left is confirmed by saying that there is none: adopt can begin a signed log."""
+    old = _log()
+    for key in [key for key in old.store.contents() if "/owners/" not in key]:
+        old.store.delete(key)
+    keyed = _under(old, NEW)
+    with pytest.raises(NotSigned, match="kafka-s3 sign"):
+        first_use.is_ours(keyed.log, keyed.settings, "orders")
+    found = _look(keyed)
+    assert (found.seq, list(found.documents)) == (None, ["_kafka_s3/owners/topics/orders.json"])
+    _confirm(keyed, found, "none")
+    assert first_use.is_ours(keyed.log, keyed.settings, "orders")
 
 
 def test_dead_letters_are_covered_by_their_entry() -> None:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import msgspec
 import pytest
 
-from kafka_s3.errors import ConfigurationError, NotSigned
-from kafka_s3.export import first_use
+from kafka_s3.commit_log import Kind
+from kafka_s3.documents import encode
+from kafka_s3.errors import ConfigurationError, LogDamaged, NotSigned
+from kafka_s3.export import committed, first_use, rewind, status
+from kafka_s3.export.adopt import adopt
+from kafka_s3.export.adopt.decide import Basis, Choice
 from kafka_s3.export.announce import announcement, mark
+from kafka_s3.export.garbage.gc import collect
+from kafka_s3.export.letters.live import letters_of_export
+from kafka_s3.export.letters.objects import commits_with_letters
+from kafka_s3.export.reexport import run as again
+from kafka_s3.export.run import prepare
+from kafka_s3.ranges import TopicPartition
 from kafka_s3.signing import LogKey, is_signed
 from tests.export.logs import HandMade, settings_of
 from tests.export.world import World
+from tests.support import HOUR_MS, request
 
 KEY, OTHER_KEY = "k" * 40, "o" * 40
 
@@ -105,4 +117,60 @@ def test_a_signed_log_without_the_key_is_read_and_not_written() -> None:
     before = world.store.contents()
     with pytest.raises(ConfigurationError, match=r"is signed, and export\.log\.key is not set"):
         without.run()
+    assert world.store.contents() == before
+
+
+def _forged(what: str) -> tuple[World, str]:
+    """A connector with a key, whose newest entry, or open plan, somebody without it has put there; and its key."""
+    world = World(settings=settings_of(export_log_key=KEY))
+    world.produce(0, 10)
+    assert world.run().exit_status == 0
+    head = world.exporter.log.newest()
+    assert head is not None
+    stranger = HandMade(settings_of(), store=world.store, topics=dict(head.entry.topics), head=head)
+    layout = world.exporter.log.layout
+    if what == "entry":
+        stranger.put(Kind.CHECKPOINT)
+        return world, layout.log_key(head.entry.seq + 1)
+    planned = world.exporter.log.plan(head.entry.seq)
+    assert planned is not None
+    forged = encode(msgspec.structs.replace(planned.plan, seq=head.entry.seq + 1))
+    world.store.overwrite(layout.plan_key(head.entry.seq + 1), forged)
+    return world, layout.plan_key(head.entry.seq + 1)
+
+
+READERS: dict[str, Callable[[World], object]] = {
+    "run": lambda world: world.run(),
+    "plan": lambda world: prepare(world.exporter, request("another")),
+    "status": lambda world: status.look(world.settings, world.exporter.log, lambda: world.broker, entries_max=5),
+    "gc": lambda world: collect(world.settings, world.exporter.log),
+    "redrive": lambda world: letters_of_export(world.exporter.log),
+    "reports": lambda world: commits_with_letters(world.exporter.log),
+    "rewind": lambda world: rewind.look(world.exporter, {TopicPartition("orders", 0): 3}),
+    "adopt": lambda world: adopt.look(
+        world.exporter, world.broker, Choice("connect-orders", Basis.AGREED, {}), lambda _: None
+    ),
+    "events": lambda world: announcement(world.exporter.log, "archive", lambda _: True),
+    "readers": lambda world: committed.newest(world.exporter.log),
+    "reexport": lambda world: again.prepare(world.exporter, request("w", interval=(0, HOUR_MS))),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_whatever_reads_refuses_a_forged_entry(reader: str) -> None:
+    """Every use of the log stops at an entry that nobody with the key has signed, names it, and writes nothing."""
+    world, key = _forged("entry")
+    before = world.store.contents()
+    with pytest.raises(LogDamaged, match=f"{key} is not signed"):
+        READERS[reader](world)
+    assert world.store.contents() == before
+
+
+@pytest.mark.parametrize("reader", ["run", "plan"])
+def test_whoever_plans_refuses_a_forged_plan(reader: str) -> None:
+    """A plan in the next slot that nobody signed is not executed, and not voided either."""
+    world, key = _forged("plan")
+    before = world.store.contents()
+    with pytest.raises(LogDamaged, match=f"{key} is not signed"):
+        READERS[reader](world)
     assert world.store.contents() == before

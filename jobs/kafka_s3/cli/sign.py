@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from kafka_s3.cli.common import configured, count, in_parallel, load_configuration, printable
 from kafka_s3.export.sign import Found, confirm, look
-from kafka_s3.signing import Signed
+from kafka_s3.signing import NO_KEY, Signed
 from kafka_s3.wiring import make_log
 
 
@@ -32,8 +33,8 @@ def command(config: Path, worker: Path | None, head: str | None, parallel: int) 
     Exits with 1 if something is to be confirmed, or could not be.
     """
     settings = load_configuration(config, worker).settings
-    log = make_log(settings)
-    found = look(log, parallel=parallel)
+    plain = make_log(replace(settings, log_key=NO_KEY))  # with the key nothing of it could be found
+    found = look(plain, settings.log_key, parallel=parallel)
     _print(found, settings.name)
     if not found.documents:
         return
@@ -41,7 +42,7 @@ def command(config: Path, worker: Path | None, head: str | None, parallel: int) 
         named = found.sha256 or "none"
         click.echo(f"Once that is checked: kafka-s3 sign {printable(str(config))} --head {named}")
         raise click.exceptions.Exit(1)
-    key = confirm(log, found, head)
+    key = confirm(plain, settings.log_key, found, head)
     click.echo(f"Confirmed: {key} lists them. Whatever else is not signed is refused.")
 
 

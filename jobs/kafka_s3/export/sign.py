@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -25,7 +25,7 @@ from kafka_s3.export.log import Log
 from kafka_s3.export.verify.findings import Findings
 from kafka_s3.export.verify.log import walk
 from kafka_s3.ports import Put
-from kafka_s3.signing import NO_KEY, Signed
+from kafka_s3.signing import LogKey, Signed
 
 #: What is named before an entry is confirmed: enough of its SHA-256 that nobody makes another entry of the same.
 HEAD_CHARS_MIN = 16
@@ -49,18 +49,22 @@ class Found:
         return len(head) >= HEAD_CHARS_MIN and self.sha256.startswith(head)
 
 
-def look(log: Log, *, parallel: int = PARALLEL) -> Found:
-    """Find what the key in use has not signed. Reads only; raises `LogDamaged` for a log that is not whole."""
-    if not log.log_key:
+def look(plain: Log, log_key: LogKey, *, parallel: int = PARALLEL) -> Found:
+    """Find what the key in use has not signed. Reads only; raises `LogDamaged` for a log that is not whole.
+
+    `plain`: the log as it was found without a key.
+    """
+    if not log_key:
         raise ConfigurationError("export.log.key is not set.", next="Set the key that signs from now on; then sign.")
-    plain = Log(log.store, log.layout, NO_KEY)
+    log = replace(plain, log_key=log_key)
     findings, head = Findings(), plain.newest()
     documents: dict[str, str] = {}
     counts: Counter[tuple[Signed, str]] = Counter()
-    number, _ = _newest_list(log)
+    number, _ = confirmed.newest(log.store, log_key)
     with workers(parallel) as pool:
-        for _ in walk(plain, 0, findings, pool, parallel * AHEAD):
-            pass
+        if head is not None:  # without a log nothing can be whole; owners may be there all the same, for adopt
+            for _ in walk(plain, 0, findings, pool, parallel * AHEAD):
+                pass
         if findings.count:
             raise LogDamaged(
                 f"The log of connector {log.layout.connector} is not as it should be: {findings.kept[0]}",
@@ -82,10 +86,9 @@ def look(log: Log, *, parallel: int = PARALLEL) -> Found:
     )
 
 
-def confirm(log: Log, found: Found, head: str) -> str:
+def confirm(plain: Log, log_key: LogKey, found: Found, head: str) -> str:
     """Write the list; its key. Raises unless `head` names the entry that was found, and it is still the newest."""
-    plain = Log(log.store, log.layout, NO_KEY)
-    newest = plain.newest()
+    newest, log = plain.newest(), replace(plain, log_key=log_key)
     now = None if newest is None else newest.sha256
     if not found.is_named_by(head) or now != found.sha256:
         raise ConfigurationError(
@@ -97,10 +100,6 @@ def confirm(log: Log, found: Found, head: str) -> str:
     if log.put(key, msgspec.json.encode(listed, order="deterministic")) is Put.EXISTS:
         raise Fenced(f"Somebody else wrote {key} at the same moment.", next="Look again.")
     return key
-
-
-def _newest_list(log: Log) -> tuple[int, Confirmed]:
-    return confirmed.newest(log.store, log.log_key)
 
 
 def _documents(log: Log) -> Iterator[str]:
