@@ -46,7 +46,7 @@ FORMATS = {
     ),
     "JSON": ("io.confluent.connect.s3.format.json.JsonFormat", "org.apache.kafka.connect.json.JsonConverter"),
 }
-PARTS = ("start", "exports", "partitioners", "formats", "memory", "fixed")
+PARTS = ("start", "exports", "partitioners", "formats", "memory", "fixed", "flood")
 
 
 def main() -> int:
@@ -76,6 +76,10 @@ def main() -> int:
             from bench.page import page  # needs a browser's driver, which nothing else here does
 
             page(arguments.repetitions)
+        if arguments.only in (None, "flood"):
+            from bench.flood import flood
+
+            flood()
     return 0
 
 

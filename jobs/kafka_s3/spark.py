@@ -27,7 +27,7 @@ from kafka_s3.fingerprint import fingerprint
 from kafka_s3.handover import Handover
 from kafka_s3.lifetime import die_with_parent
 from kafka_s3.planning import RunRequest
-from kafka_s3.settings import Lookups, load, read_text
+from kafka_s3.settings import load, lookups_of
 from kafka_s3.settings.model import Settings
 from kafka_s3.signing import NO_KEY
 from kafka_s3.wire import in_clear
@@ -146,7 +146,7 @@ def _warn_of_clear_text(context: SparkContext) -> None:
 
 def _settings(arguments: argparse.Namespace) -> Settings:
     handover = Handover.take(os.environ)
-    lookups = Lookups(env=dict(os.environ), read_file=read_text, secrets=handover.secrets.get)
+    lookups = lookups_of(os.environ, secrets=handover.secrets.get)
     loaded = load(
         arguments.connector,
         worker=arguments.worker,

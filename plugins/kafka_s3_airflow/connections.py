@@ -14,7 +14,7 @@ from airflow.sdk.log import mask_secret
 
 from kafka_s3.errors import ConfigurationError, Problem
 from kafka_s3.handover import Handover
-from kafka_s3.settings import Lookups, Outline, Settings, load, outline
+from kafka_s3.settings import Outline, Settings, load, lookups_of, outline
 from kafka_s3_airflow.tasks import SPARK_CONNECTION
 
 _DEFAULTS: Final = ("kafka_default", "aws_default")
@@ -35,8 +35,12 @@ class FromAirflow:
     handover: Handover
 
 
-def load_connector(path: Path) -> FromAirflow:
-    """A connector file's settings with Airflow's connections and secrets; `ConfigurationError` with every problem."""
+def load_connector(path: Path, *, only_looks: bool = False) -> FromAirflow:
+    """A connector file's settings with Airflow's connections and secrets; `ConfigurationError` with every problem.
+
+    `only_looks`: for a process that exports nothing, the api-server. What the environment does not allow it by name it
+    neither looks up nor imports.
+    """
     known = outline(path)
     _check_named(path, known)
     kafka, aws = _kafka(known.kafka_conn_id), _aws(known.aws_conn_id)
@@ -48,8 +52,10 @@ def load_connector(path: Path) -> FromAirflow:
             secrets[name] = secret
         return secret
 
-    lookups = Lookups(env=dict(os.environ), read_file=_read_text, secrets=look_up)
+    lookups = lookups_of(os.environ, secrets=look_up, only_looks=only_looks)
     loaded = load(path, lookups=lookups, kafka_connection=kafka, aws_connection=aws)
+    for text in loaded.settings.hidden:
+        mask_secret(text)  # in the task's log, to which the driver's output goes too
     return FromAirflow(loaded.settings, Handover(kafka=kafka, aws=aws, secrets=secrets))
 
 
@@ -97,10 +103,6 @@ def check_spark(conn_id: str = SPARK_CONNECTION) -> Connection:
             " secrets from this task. Use client mode."
         )
     return connection
-
-
-def _read_text(path: str) -> str:
-    return Path(path).read_text(encoding="utf-8")
 
 
 def _kafka(conn_id: str) -> dict[str, str] | None:

@@ -10,7 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,7 @@ from airflow.sdk import DAG, get_parsing_context
 from kafka_s3.errors import Problem
 from kafka_s3.settings import Outline
 from kafka_s3.settings.checks import BROKEN_TAG
+from kafka_s3.settings.reach import FILE_ROOTS, reach_of
 from kafka_s3_airflow.reexport import reexport_dag, reexport_id
 from kafka_s3_airflow.schedules import schedule_of
 from kafka_s3_airflow.task_group import HOURLY, document_of, export_group, export_params, look_at, retries_of
@@ -43,19 +44,19 @@ class Connector:
 def dags_of(folder: Path, environment: Mapping[str, str] = os.environ) -> dict[str, DAG]:
     """The DAGs of every connector file in a folder, by DAG id; if Airflow asks for one of them, only that one."""
     wanted = get_parsing_context().dag_id
-    connectors = [each for each in connectors_in(folder) if wanted in (None, *_ids(each.dag_id))]
+    connectors = [each for each in connectors_in(folder, environment) if wanted in (None, *_ids(each.dag_id))]
     dags = [dag for each in connectors for dag in _dags_of(each, environment)]
     return {dag.dag_id: dag for dag in dags if wanted in (None, dag.dag_id)}
 
 
-def connectors_in(folder: Path) -> list[Connector]:
+def connectors_in(folder: Path, environment: Mapping[str, str] = os.environ) -> list[Connector]:
     """The connectors of a folder, in the order of their file names, each with a DAG id of its own."""
     try:
         paths = sorted(path for path in folder.iterdir() if _is_connector(path))
     except OSError as error:
         problem = f"The connectors folder {folder} cannot be read: {error.strerror or type(error).__name__}."
         return [Connector(folder, "connectors", None, (f"{problem} KAFKA_S3_CONNECTORS names another one.",))]
-    looked_at = [look_at(path.absolute()) for path in paths]
+    looked_at = [_look_within(path.absolute(), folder, environment) for path in paths]
     known = [each for each, _ in looked_at]
     # A name that two files claim belongs to neither: which of them owns the log is for their author to say.
     names = Counter(each.name for each, wrong in looked_at if each is not None and not wrong)
@@ -65,6 +66,20 @@ def connectors_in(folder: Path) -> list[Connector]:
         taken = frozenset(taken for known_id in ids.values() for taken in _ids(known_id))
         ids[path] = _free_id(path, each, taken) if wrong else _name(each)
     return [Connector(path, ids[path], each, wrong) for path, each, wrong in zip(paths, known, problems, strict=True)]
+
+
+def _look_within(path: Path, folder: Path, environment: Mapping[str, str]) -> tuple[Outline | None, tuple[str, ...]]:
+    """As `look_at`; nothing of a file to which a link leads out of the folder, unless the environment allows it."""
+    allowed = reach_of(environment, only_looks=True)
+    if allowed.file_roots is not None:
+        allowed = replace(allowed, file_roots=(*allowed.file_roots, str(folder)))
+    for each in (path, path.with_name(WORKER_FILE)):
+        if each.is_file() and not allowed.has_file(str(each)):
+            name = Problem(
+                each.name, None, f"is a link that leads out of the folder, and {FILE_ROOTS} does not allow it"
+            )
+            return None, (str(name),)
+    return look_at(path)
 
 
 def _ids(connector: str) -> tuple[str, ...]:

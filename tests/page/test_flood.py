@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from kafka_s3.errors import ConfigurationError
+from tests.export.world import World
 from tests.page.serving import BOUND_S, Served, served
 from tests.page.test_observer import CONNECTOR, Seen
 from tests.support import make_settings, request
@@ -119,6 +120,62 @@ def test_the_folder_is_nobodys_business(airflow_db: None, tmp_path: Path, monkey
     assert [status for status, _ in found] == [200, 200, 200, 404, 200]
     assert not any(str(tmp_path) in text for _, text in found)
     assert "empty.properties holds no property" in found[2][1]
+
+
+def test_what_variables_stood_for_is_masked(airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bucket, keys and errors that hold what a variable of the connector's file stood for show `***` instead."""
+    from dataclasses import replace
+
+    settings = replace(make_settings(), hidden=frozenset({"bucket", "topics/ord", "xy"}))
+    seen = Seen(tmp_path, World(settings=settings))
+    seen.world.produce(0, 4)
+    seen.world.run()
+    with served(seen.observer, monkeypatch) as page:
+        one = f"{page.url}/kafka-s3/api/connectors/orders"
+        found = [answer(page, f"{one}{path}")[1] for path in ("", "/commits/1")]
+    assert settings.s3.bucket in settings.hidden
+    assert "s3://***/" in found[0]
+    assert "***ers/partition=0" in found[1]
+    assert not any("s3://bucket" in text or "topics/ord" in text for text in found)
+
+
+def test_the_api_server_only_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's own way to settings allows a connector's file nothing that the api-server's environment does not."""
+    from kafka_s3_airflow.page import app
+
+    asked: list[bool] = []
+
+    def load(path: Path, *, only_looks: bool = False) -> Any:
+        asked.append(only_looks)
+        raise ConfigurationError("no further")
+
+    monkeypatch.setattr(app, "load_connector", load)
+    monkeypatch.setenv("KAFKA_S3_CONNECTORS", str(tmp_path))
+    (tmp_path / "orders.properties").write_text(CONNECTOR)
+    observer = app.observer_of_airflow()
+    (shown,) = observer.connectors()
+    asyncio.run(observer.await_first([shown], BOUND_S))
+    assert set(asked) == {True}
+
+
+def test_links_out_of_the_folder_are_broken_connectors(tmp_path: Path) -> None:
+    """A link in the folder of connectors that leads out of it is read by neither page nor DAGs, unless allowed; one
+    within the folder is, as Kubernetes mounts files."""
+    from kafka_s3_airflow.dags import connectors_in
+
+    folder, elsewhere = tmp_path / "connectors", tmp_path / "elsewhere"
+    for each in (folder, elsewhere, folder / "..data"):
+        each.mkdir()
+    (elsewhere / "shadow").write_text("root:canary-4711\n")
+    (folder / "shadow.properties").symlink_to(elsewhere / "shadow")
+    (folder / "..data" / "orders.properties").write_text(CONNECTOR)
+    (folder / "orders.properties").symlink_to(folder / "..data" / "orders.properties")
+    orders, shadow = connectors_in(folder, {})
+    assert orders.problems == ()
+    (said,) = shadow.problems
+    assert "leads out of the folder" in said
+    assert "root" not in said
+    assert "leads out" not in str(connectors_in(folder, {"KAFKA_S3_FILE_ROOTS": str(elsewhere)})[1].problems)
 
 
 def answers(page: Served) -> list[tuple[int, str]]:

@@ -29,8 +29,8 @@ def _given(text: str) -> Given:
     ("text", "expected", "secret"),
     [
         ("plain", "plain", False),
-        ("${env:HOME_TOWN}", "from env", False),
-        ("<${env:BLANK}>", "<>", False),
+        ("${env:HOME_TOWN}", "from env", True),
+        ("<${env:BLANK}>", "<>", True),
         ("${file:/run/s3.properties:key}", "from file", True),
         ("${secrets:aws/key}", "from secrets", True),
         ("a ${env:HOME_TOWN}, ${secrets:aws/key}", "a from env, from secrets", True),
@@ -39,7 +39,7 @@ def _given(text: str) -> Given:
     ],
 )
 def test_variables_are_replaced_by_what_they_stand_for(text: str, expected: str, secret: bool) -> None:
-    """Each kind has its own place; what came from files and secrets is a secret; nothing is looked up twice."""
+    """Each kind has its own place; what was looked up is a secret; nothing is looked up twice."""
     resolved = resolve(_given(text), LOOKUPS)
     assert isinstance(resolved, Given)
     assert (resolved.text, resolved.secret, resolved.resolved) == (expected, secret, True)

@@ -49,6 +49,7 @@ class Stage:
             "AIRFLOW_CONN_AWS_DEFAULT": json.dumps(aws),
             "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
             "KAFKA_S3_BOOTSTRAP_SERVERS": self.kafka.bootstrap_servers,
+            "KAFKA_S3_ENV_PREFIXES": "KAFKA_S3_BOOTSTRAP_SERVERS",  # what the page may look up
             "KAFKA_S3_RETRY_DELAY_S": "5",
         }
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import click
 
 from kafka_s3.commit_log import Interval
-from kafka_s3.settings import Loaded, Lookups, load, read_text
+from kafka_s3.settings import Loaded, load, lookups_of
 
 State = TypeVar("State")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -44,8 +44,7 @@ as_json = click.option("--json", "json_", is_flag=True, help="Print JSON, for ma
 
 def load_configuration(config: Path, worker: Path | None, *, offline: bool = False) -> Loaded:
     """The configuration as this process's environment and files complete it; no secrets backend is here."""
-    lookups = Lookups(env=dict(os.environ), read_file=read_text)
-    return load(config, worker=worker, lookups=lookups, offline=offline)
+    return load(config, worker=worker, lookups=lookups_of(os.environ), offline=offline)
 
 
 # Times.

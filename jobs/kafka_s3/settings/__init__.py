@@ -13,3 +13,4 @@ from kafka_s3.settings.loading import outline as outline
 from kafka_s3.settings.model import Settings as Settings
 from kafka_s3.settings.sources import ResolvedProperty as ResolvedProperty
 from kafka_s3.settings.variables import Lookups as Lookups
+from kafka_s3.settings.variables import lookups_of as lookups_of

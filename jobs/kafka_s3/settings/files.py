@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -10,11 +11,13 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from kafka_s3.errors import ConfigurationError, Problem
+from kafka_s3.settings.reach import Reach
 
 SIZE_MAX_BYTES: Final = 1 << 20  # read whole, so this is also the memory it takes, a few times over
+ANYWHERE: Final = Reach()
 _LINE = re.compile(r"\r\n|\r|\n")
 _BLANK: Final = " \t\f"
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -42,11 +45,11 @@ def read(path: Path) -> ConfigurationFile:
     return file
 
 
-def read_limited(path: Path) -> str:
+def read_limited(path: Path, reach: Reach = ANYWHERE) -> str:
     """The text of a file of at most `SIZE_MAX_BYTES`; `ConfigurationError` if there is no such text."""
     # Raised after the handlers, so that no error drags the file's contents along as its context.
     try:
-        with open(path, "rb", opener=_regular) as file:
+        with _opened(path, reach) as file:
             raw = file.read(SIZE_MAX_BYTES + 1)
         if len(raw) <= SIZE_MAX_BYTES:
             return raw.decode("utf-8-sig")
@@ -58,19 +61,29 @@ def read_limited(path: Path) -> str:
     raise ConfigurationError(f"{path} {wrong}")
 
 
-def read_text(path: str) -> str:
+def read_text(path: str, reach: Reach = ANYWHERE) -> str:
     """The text of the file that a `${file:path:key}` names; OSError or UnicodeDecodeError if there is none."""
-    with open(path, encoding="utf-8-sig", newline="", opener=_regular) as file:
-        return file.read(SIZE_MAX_BYTES)
+    with _opened(Path(path), reach) as file:
+        raw = file.read(SIZE_MAX_BYTES + 1)
+    if len(raw) > SIZE_MAX_BYTES:
+        raise OSError(errno.EFBIG, f"it is larger than {SIZE_MAX_BYTES} bytes")
+    return raw.decode("utf-8-sig")
 
 
-def _regular(path: str, flags: int) -> int:
-    """Open a regular file; OSError for anything else: a pipe that nobody writes to would hold its reader for ever."""
-    opened = os.open(path, flags | os.O_NONBLOCK)
-    if stat.S_ISREG(os.fstat(opened).st_mode):
-        return opened
-    os.close(opened)
-    raise OSError(errno.EINVAL, "it is not a regular file", path)
+def _opened(path: Path, reach: Reach = ANYWHERE) -> BinaryIO:
+    """An open file of the usual kind: a pipe or a device could be read for ever. What was opened lies within reach,
+    even if a link on the way to it was changed meanwhile."""
+    with contextlib.ExitStack() as unless_good:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        file = unless_good.enter_context(os.fdopen(handle, "rb"))
+        opened = os.fstat(file.fileno())
+        if not stat.S_ISREG(opened.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        real = os.path.realpath(path)
+        if not (reach.has_file(real) and os.path.samestat(opened, os.stat(real, follow_symlinks=False))):
+            raise OSError(errno.EACCES, "it lies elsewhere")
+        unless_good.pop_all()
+        return file
 
 
 def parse_properties(text: str, origin: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ from kafka_s3.settings.content_rules import apply_producer_rules
 from kafka_s3.settings.files import read
 from kafka_s3.settings.model import ScheduleSettings, Settings
 from kafka_s3.settings.properties import HIDDEN
+from kafka_s3.settings.reach import CLASSES, Reach
 from kafka_s3.settings.rules import apply_rules
 from kafka_s3.settings.sources import Gathered, ResolvedProperty, gather
 from kafka_s3.settings.value_schema import read_value_schema
@@ -203,15 +204,17 @@ def _load(
         offline=offline,
     )
     checked, client = _check(gathered, need_brokers=not offline)
-    _find_own_classes(checked)
-    read_value_schema(checked, folder)
+    _find_own_classes(checked, lookups.reach)
+    read_value_schema(checked, folder, lookups.reach)
     problems = _all(problems, gathered, checked, client)
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise ConfigurationError(f"{origin} has {count}:", problems=problems)
     settle(checked)
     rows = sorted(gathered.rows + report_rows(checked) + checked.rows + client.rows, key=lambda row: row.name)
-    return Loaded(build_settings(checked, client, gathered.session_token), tuple(rows))
+    made = build_settings(checked, client, gathered.session_token)
+    kafka = replace(made.kafka, refused=tuple(gathered.refused_client))
+    return Loaded(replace(made, kafka=kafka, hidden=gathered.hidden), tuple(rows))
 
 
 def _check(gathered: Gathered, *, need_brokers: bool) -> tuple[Checked, Client]:
@@ -222,7 +225,8 @@ def _check(gathered: Gathered, *, need_brokers: bool) -> tuple[Checked, Client]:
     apply_producer_rules(
         checked, {name: pair for layer in reversed(gathered.client) for name, pair in layer.given.items()}
     )
-    known = "bootstrap.servers" in client.properties or any(name.endswith("bootstrap.servers") for name in failed)
+    known = "bootstrap.servers" in {*client.properties, *client.unresolved}
+    known = known or any(name.endswith("bootstrap.servers") for name in failed)
     if need_brokers and not known:
         conn_id = checked.optional("export.kafka.conn.id") or "kafka_default"
         message = (
@@ -233,11 +237,15 @@ def _check(gathered: Gathered, *, need_brokers: bool) -> tuple[Checked, Client]:
     return checked, client
 
 
-def _find_own_classes(checked: Checked) -> None:
+def _find_own_classes(checked: Checked, reach: Reach) -> None:
     """Look at classes of the user's own; only here, since Airflow's parse of a DAG must not import them."""
     for name, methods in OWN_METHODS.items():
         path = checked.text(name)
         if checked.sure(name) and custom.is_path(path):
+            if not reach.has_class(path):
+                if not reach.only_looks or name == credential_names.CLASS:  # the others make objects, and none is made
+                    checked.complain(name, f"is not imported here: {CLASSES} does not allow it in this process")
+                continue
             try:
                 custom.find_class(path, *methods)
             except ConfigurationError as error:

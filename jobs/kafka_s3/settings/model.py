@@ -192,6 +192,7 @@ class KafkaSettings:
     isolation_level: str = "read_committed"
     start: str = "earliest"  # auto.offset.reset at the first sight of a topic: earliest or latest
     idle_timeout_ms: int = 60_000  # no progress for so long fails a range (export.read.timeout.ms)
+    refused: tuple[str, ...] = ()  # why a process that only looks at connectors may not ask this Kafka
 
 
 @dataclass(frozen=True, slots=True)

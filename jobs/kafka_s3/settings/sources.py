@@ -9,7 +9,7 @@ from typing import Final
 from kafka_s3.errors import Problem
 from kafka_s3.settings import catalogue, client_names, connect
 from kafka_s3.settings.properties import Property, near_match
-from kafka_s3.settings.variables import Given, Lookups, Source, has_variable, resolve
+from kafka_s3.settings.variables import Given, Lookups, Refusal, Source, has_variable, resolve
 
 #: What an Airflow AWS connection calls the connector's properties.
 _AWS: Final = {
@@ -50,6 +50,13 @@ class Gathered:
     session_token: Given | None = None
     rows: list[ResolvedProperty] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    refused_client: list[str] = field(default_factory=list)  # why nothing can be asked of Kafka by a process that looks
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """What variables stood for."""
+        given = [*self.properties.values(), *(each for layer in self.client for _, each in layer.given.values())]
+        return frozenset(text for each in given for text in each.found if text.strip())
 
 
 def gather(
@@ -106,10 +113,23 @@ def _resolve(name: str, given: Given, lookups: Lookups | None, lenient: bool, ga
     resolved = resolve(given, lookups)
     if isinstance(resolved, Given):
         return resolved
+    if isinstance(resolved, Refusal) and lookups is not None and lookups.reach.only_looks:
+        if name.startswith(connect.OVERRIDE) or catalogue.find(name) is None:
+            gathered.refused_client.append(str(Problem(name, None, resolved)))
+            lenient = True
+        else:
+            lenient = lenient or not _is_needed_to_look(name)
     if lenient:
         return replace(given, resolved=False)
     gathered.problems.append(Problem(name, None, resolved))
     return None
+
+
+def _is_needed_to_look(name: str) -> bool:
+    """Whether a process that only looks at a connector's log needs the property: it says where and how the log is."""
+    prop = catalogue.find(name)
+    shapes = isinstance(prop, Property) and prop.shapes
+    return name.startswith(("s3.", "aws.", "store.url", "export.log.")) and not shapes
 
 
 def _split_connector(connector: Mapping[str, str]) -> tuple[dict[str, Given], dict[str, tuple[str, Given]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -10,22 +11,30 @@ from kafka_s3.errors import ConfigurationError
 from kafka_s3.schemas.parse import SchemaError, parse_avro
 from kafka_s3.settings.check import Checked
 from kafka_s3.settings.content_build import SCHEMA, SCHEMA_FILE
-from kafka_s3.settings.files import read_limited
+from kafka_s3.settings.files import ANYWHERE, read_limited
+from kafka_s3.settings.reach import Reach
 
 _NESTING_MAX: Final = 200
 
 
-def read_value_schema(checked: Checked, folder: Path) -> None:
+def read_value_schema(checked: Checked, folder: Path, reach: Reach = ANYWHERE) -> None:
     """Put the schema in its compact form in the place of the file's name, relative to `folder`; say what is wrong.
 
+    A process that only looks at connectors reads none: it makes no objects. Files beside the connector are in reach.
     Looked at here: that it is the schema of a record. Whether its defaults are values is found by who reads by it.
     """
     name = SCHEMA if checked.is_set(SCHEMA) else SCHEMA_FILE
     if not (checked.is_set(name) and checked.sure(name) and checked.reads(name)):
         return
+    if name == SCHEMA_FILE and reach.only_looks:
+        return
     try:
         text = checked.text(name)
-        checked.settle(SCHEMA, _compact(text if name == SCHEMA else read_limited(folder / text)))
+        if name == SCHEMA_FILE:
+            if reach.file_roots is not None:
+                reach = replace(reach, file_roots=(*reach.file_roots, str(folder)))
+            text = read_limited(folder / text, reach)
+        checked.settle(SCHEMA, _compact(text))
     except ConfigurationError as error:
         checked.complain(name, error.what)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import enum
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.settings.files import parse_properties
+from kafka_s3.settings.files import ANYWHERE, parse_properties, read_text
+from kafka_s3.settings.reach import ENV_PREFIXES, FILE_ROOTS, Reach, reach_of
 
 _KINDS: Final = ("env", "file", "secrets")
 # Connect's own pattern: a provider, an optional path, a key.
@@ -29,14 +31,15 @@ class Source(enum.Enum):
 class Given:
     """A property's text as one place gave it. It never prints its text.
 
-    `secret`: it came from a place for secrets, so it is hidden whatever property holds it.
-    `resolved`: it holds no variable that was left as it stands.
+    `secret`: a variable in it was looked up, so it is hidden whatever property holds it.
+    `resolved`: it holds no variable that was left as it stands. `found`: what its variables stood for.
     """
 
     text: str = field(repr=False)
     source: Source
     secret: bool = False
     resolved: bool = True
+    found: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +48,37 @@ class Lookups:
 
     `read_file` returns the text of the properties file at a path, or raises OSError or UnicodeDecodeError.
     `secrets` returns a secret by name, or `None` (or raises LookupError) if there is none; without it there is no
-    backend for secrets here.
+    backend for secrets here. `reach`: what may be looked up at all.
     """
 
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     read_file: Callable[[str], str] | None = field(default=None, repr=False)
     secrets: Callable[[str], str | None] | None = field(default=None, repr=False)
+    reach: Reach = ANYWHERE
+
+
+def lookups_of(
+    environment: Mapping[str, str],
+    *,
+    secrets: Callable[[str], str | None] | None = None,
+    only_looks: bool = False,
+) -> Lookups:
+    """What an entry point looks variables up in: its environment and its machine's files, as far as both allow it."""
+    reach = reach_of(environment, only_looks=only_looks)
+    read_file = functools.partial(read_text, reach=reach)
+    return Lookups(env=dict(environment), read_file=read_file, secrets=secrets, reach=reach)
+
+
+class Refusal(str):
+    """The sentence that says why a variable may not be looked up in this process."""
 
 
 class _MissingError(Exception):
     """Why a variable has no value; says nothing of any value."""
+
+
+class _RefusedError(_MissingError):
+    """Why a variable may not be looked up here."""
 
 
 def has_variable(text: str) -> bool:
@@ -71,8 +95,8 @@ def resolve(given: Given, lookups: Lookups | None) -> Given | str:
         return given
     if lookups is None:
         return replace(given, resolved=False)
-    secret = given.secret
     pieces: list[str] = []
+    found: list[str] = []
     at = 0
     for match in _VARIABLE.finditer(given.text):
         provider, reference = match.groups()
@@ -81,16 +105,20 @@ def resolve(given: Given, lookups: Lookups | None) -> Given | str:
         except _MissingError as missing:
             # Only what is meant as a variable is repeated: other text may be a part of a password.
             named = f"the variable {match.group()}" if provider in _KINDS else "a variable"
-            return f"{named} {missing}"
-        secret = secret or provider != "env"
+            sentence = f"{named} {missing}"
+            return Refusal(sentence) if isinstance(missing, _RefusedError) else sentence
+        found.append(value)
         pieces += [given.text[at : match.start()], value]
         at = match.end()
-    return replace(given, text="".join([*pieces, given.text[at:]]), secret=secret)
+    text = "".join([*pieces, given.text[at:]])
+    return replace(given, text=text, secret=given.secret or bool(found), found=tuple(found))
 
 
 def _look_up(provider: str, reference: str, lookups: Lookups) -> str:
     match provider:
         case "env":
+            if not lookups.reach.has_variable(reference):
+                raise _RefusedError(f"is not looked up here: {ENV_PREFIXES} does not allow it in this process")
             if reference not in lookups.env:
                 raise _MissingError("has no value: the environment variable is not set")
             return lookups.env[reference]
@@ -109,6 +137,8 @@ def _look_up_in_file(reference: str, lookups: Lookups) -> str:
     if lookups.read_file is None:
         raise _MissingError("cannot be looked up: files are not read here")
     try:
+        if not lookups.reach.has_file(path):
+            raise _RefusedError(f"is not looked up here: {FILE_ROOTS} does not allow it in this process")
         properties = parse_properties(lookups.read_file(path), path)
     except OSError as error:
         raise _MissingError(

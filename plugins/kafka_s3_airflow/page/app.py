@@ -76,7 +76,7 @@ def observer_of_airflow() -> Observer:
     """An observer of the connectors of this Airflow."""
     return Observer(
         Folder(folder_of(os.environ, conf.get("core", "dags_folder"))),
-        load=lambda connector: load_connector(connector.path).settings,
+        load=lambda connector: load_connector(connector.path, only_looks=True).settings,
         make_store=make_store,
         make_broker=make_broker,
         find_facts=runs.find_facts,

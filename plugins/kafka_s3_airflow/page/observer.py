@@ -213,6 +213,8 @@ class Observer:
     def _ask_kafka(self, dag_id: str) -> Health:
         """Raises where Kafka did not answer, so that its last answer is kept, with its age."""
         loaded = self._of(dag_id)
+        if loaded.settings.kafka.refused:
+            raise ConfigurationError(" ".join(loaded.settings.kafka.refused))
         health = look(
             loaded.settings,
             _log(loaded),

@@ -1,0 +1,86 @@
+"""1,000 requests of a read-only user while a store hangs: how long another route of Airflow's api-server takes.
+
+A real api-server, and a store that takes requests and never answers. Printed, never asserted:
+
+    .venv/bin/python -m bench.flood
+"""
+
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+import psutil
+
+from bench.output import console, spread
+from tools.crowd import Crowd, everything
+from tools.parts.airflow import Airflow
+from tools.parts.hanging import HangingServer
+from tools.parts.kafka import KafkaBroker
+from tools.parts.s3 import MotoServer
+from tools.showcase import Showcase
+
+REQUESTS = 1_000
+ALONE = 30
+OTHER = "/api/v2/version"
+
+
+def flood(requests: int = REQUESTS) -> None:
+    """Print the figures."""
+    with (
+        tempfile.TemporaryDirectory() as name,
+        KafkaBroker() as kafka,
+        MotoServer() as store,
+        HangingServer() as hanging,
+    ):
+        folder = Path(name)
+        (folder / "connectors").mkdir()
+        show = Showcase(folder / "connectors", kafka, store)
+        show.connector("orders", {"store.url": hanging.url})
+        with Airflow(show.environment(folder / "airflow"), triggerer=False, others={"reader": "viewer"}) as airflow:
+            _wait_for_dag(airflow)
+            crowd = Crowd(airflow.url, _token(airflow, "reader"))
+            asyncio.run(crowd.ask("/kafka-s3/"))  # the first request imports the page
+            alone = asyncio.run(_alone(crowd))
+            server = psutil.Process(airflow._processes[0].pid)
+            before = _threads(server)
+            began = time.perf_counter()
+            meanwhile = asyncio.run(crowd.while_all(everything("orders", requests), OTHER))
+            took_s, threads = time.perf_counter() - began, _threads(server)
+    ratio = statistics.median(meanwhile) / statistics.median(alone)
+    console.print(f"{requests:,} requests answered in {took_s:.1f} s: {dict(crowd.statuses)} (503: asked to come back)")
+    console.print(f"{OTHER} alone: {spread(alone, 3)} s; meanwhile: {spread(meanwhile, 3)} s, {len(meanwhile)} times")
+    console.print(f"ratio of the medians: {ratio:.1f}; threads of the api-server: {before} before, {threads} after")
+
+
+async def _alone(crowd: Crowd) -> list[float]:
+    return [(await crowd.ask(OTHER))[1] for _ in range(ALONE)]
+
+
+def _threads(server: psutil.Process) -> int:
+    return sum(each.num_threads() for each in [server, *server.children(recursive=True)])
+
+
+def _token(airflow: Airflow, user: str) -> str:
+    login = json.dumps({"username": user, "password": airflow.password}).encode()
+    request = urllib.request.Request(f"{airflow.url}/auth/token", login, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return str(json.load(answer)["access_token"])
+
+
+def _wait_for_dag(airflow: Airflow) -> None:
+    request = urllib.request.Request(f"{airflow.url}/api/v2/dags")
+    request.add_header("Authorization", f"Bearer {_token(airflow, airflow.user)}")
+    while True:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            if json.load(answer)["dags"]:
+                return
+        time.sleep(1)
+
+
+if __name__ == "__main__":
+    flood(int(sys.argv[1]) if len(sys.argv) > 1 else REQUESTS)
