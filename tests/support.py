@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafka_s3.commit_log import Entry, Interval, ObjectEntry
-from kafka_s3.export.log import Log
-from kafka_s3.naming import KeyLayout, LogLayout
+from kafka_s3.export.log import open_log
+from kafka_s3.naming import KeyLayout
 from kafka_s3.planning import RunRequest
 from kafka_s3.records import Record
 from kafka_s3.settings.content import (
@@ -151,7 +151,7 @@ def entries_of(server: S3Server, bucket: str, connector: str) -> list[Entry]:
         access_key_id=server.access_key,
         secret_access_key=server.secret_key,
     )
-    return [each.entry for each in Log(S3Store(settings), LogLayout("_kafka_s3", connector)).entries()][::-1]
+    return [each.entry for each in open_log(S3Store(settings), "_kafka_s3", connector).entries()][::-1]
 
 
 def rows_of(body: bytes, key: str) -> list[dict[str, Any]]:

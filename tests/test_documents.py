@@ -9,7 +9,8 @@ import pytest
 
 from kafka_s3.commit_log import Interval
 from kafka_s3.export.reexport.window import of_window
-from kafka_s3.naming import DataName, KeyLayout, LogLayout, format_data_key, marker_key
+from kafka_s3.letters import reported_key
+from kafka_s3.naming import DataName, KeyLayout, LogLayout, format_data_key, format_epoch, marker_key
 from tests.support import make_settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,17 +48,19 @@ def test_the_table_of_commands_is_the_command_line() -> None:
 def test_the_keys_of_the_bucket_are_those_of_the_code() -> None:
     """README's keys, with its placeholders filled in, are the keys that the naming functions make."""
     table = section("The bucket")
-    layout, log = KeyLayout(), LogLayout("_kafka_s3", "c")
+    layout, log = KeyLayout(), LogLayout("_kafka_s3", "c", format_epoch(0, "0" * 16))
     again = of_window(make_settings(name="c"), Interval(0, 1000))
     made = {
         format_data_key(layout, DataName("t", "partition=3", 3, 42, ".json")): (
             "<topics.dir>/<topic>/<encoded partition>/<topic>+<kafka partition>+<start offset, 10 digits><extension>"
         ),
-        log.plan_key(0): "_kafka_s3/<connector>/plan/<seq>.json",
-        log.log_key(0): "_kafka_s3/<connector>/log/<seq>.json",
-        log.announced_key(0): "_kafka_s3/<connector>/announced/<seq>",
+        log.epoch_key(0): "_kafka_s3/<connector>/epoch/<seq>.json",
+        log.plan_key(0): "_kafka_s3/<connector>/plan/<epoch>/<seq>.json",
+        log.log_key(0): "_kafka_s3/<connector>/log/<epoch>/<seq>.json",
+        reported_key(log, 0): "_kafka_s3/<connector>/reported/<epoch>/<seq>.json",
+        log.announced_key(0): "_kafka_s3/<connector>/announced/<epoch>/<seq>",
         marker_key(layout, "t", "partition=3"): "<topics.dir>/<topic>/<encoded partition>/_COMPLETE.json",
-        log.complete_key(0): "_kafka_s3/<connector>/complete/<seq>.json",
+        log.complete_key(0): "_kafka_s3/<connector>/complete/<epoch>/<seq>.json",
         log.owner_key("topics", "t"): "_kafka_s3/owners/<topics.dir>/<topic>.json",
         f"{again.layout.topic_prefix('t')}partition=3/…": "reexport/<window>/<topic>/<encoded partition>/…",
         f"{again.log_root}/{again.name}/plan/…": "_kafka_s3/<connector>/reexport/<window>/plan/…",
@@ -70,6 +73,7 @@ def test_the_keys_of_the_bucket_are_those_of_the_code() -> None:
         "<start offset, 10 digits>": "0000000042",
         "<extension>": ".json",
         "<connector>": "c",
+        "<epoch>": log.epoch,
         "<seq>": "9" * 19,
         "<window>": again.name,
     }

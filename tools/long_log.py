@@ -7,12 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from kafka_s3.commit_log import Entry, Interval, Kind, ObjectEntry, RangeEntry, TopicState, sha256_of
 from kafka_s3.documents import encode
 from kafka_s3.export.log import Log
+from kafka_s3.naming import LogLayout
 
 HOUR_MS = 3_600_000
 
 
 def write_log(log: Log, count: int, *, topic: str = "orders", records: int = 1_000, began_ms: int = 0) -> None:
-    """`count` entries, an hour each, chained as the log wants them."""
+    """`count` entries, an hour each, chained as the log wants them, and without an epoch, as an earlier release's."""
+    log = Log(log.store, LogLayout(log.layout.root, log.layout.connector))
     sha256: str | None = None
     documents: list[tuple[str, bytes]] = []
     for seq in range(count):

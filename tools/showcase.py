@@ -14,8 +14,7 @@ from click.testing import CliRunner
 from confluent_kafka import Producer
 
 from kafka_s3.cli import main
-from kafka_s3.export.log import Log
-from kafka_s3.naming import LogLayout
+from kafka_s3.export.log import Log, open_log
 from kafka_s3.s3 import S3Store
 from kafka_s3.settings.model import S3Settings
 from tools.parts.kafka import KafkaBroker
@@ -89,7 +88,7 @@ class Showcase:
             access_key_id=self.store.access_key,
             secret_access_key=self.store.secret_key,
         )
-        return Log(S3Store(settings), LogLayout("_kafka_s3", connector or name))
+        return open_log(S3Store(settings), "_kafka_s3", connector or name)
 
     def keys(self) -> dict[str, str]:
         return {"AWS_ACCESS_KEY_ID": self.store.access_key, "AWS_SECRET_ACCESS_KEY": self.store.secret_key}

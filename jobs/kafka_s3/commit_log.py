@@ -98,6 +98,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     format_version: int = FORMAT_VERSION
+    epoch: str | None = None  # of the log that it is in
+    live_epoch: str | None = None  # in the plan of a window: of the live log that its ranges' `live` are entries of
     seq: Seq
     connector: str
     previous_sha256: str
@@ -291,6 +293,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of the log. The newest one alone is the state of the export."""
 
     format_version: int = FORMAT_VERSION
+    epoch: str | None = None  # of the log that it is in
     kind: Kind
     seq: Seq
     connector: str
@@ -331,6 +334,20 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     format_version: int = FORMAT_VERSION
     connector: str
     log: str
+
+
+class Epoch(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim: from now on this is the connector's log, and none that was begun before (DESIGN §11.2).
+
+    The claim with the highest number counts. It is made by the first entry's writer, once that entry is there.
+    """
+
+    format_version: int = FORMAT_VERSION
+    connector: str
+    number: Seq
+    id: str  # what the keys of all that is of this log have in them
+    first_sha256: Sha256  # of the file of its entry 0
+    run_id: str
 
 
 def sha256_of(data: bytes) -> str:

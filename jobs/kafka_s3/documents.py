@@ -1,4 +1,4 @@
-"""The bytes of plans, log entries and owners: how they are written, and when some are not to be believed.
+"""The bytes of plans, log entries, owners and epochs: how they are written, and when some are not to be believed.
 
 All are JSON in an envelope `{"sha256": <of the bytes of the body>, "body": {...}}`: a truncated or edited file shows.
 Nothing from the bucket is trusted: types, bounds (`bounds`), format version and checksum are checked before anything is
@@ -12,10 +12,20 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from kafka_s3.commit_log import FORMAT_VERSION, Entry, FailedRange, Owner, Plan, PlannedRange, RangeGap, sha256_of
+from kafka_s3.commit_log import (
+    FORMAT_VERSION,
+    Entry,
+    Epoch,
+    FailedRange,
+    Owner,
+    Plan,
+    PlannedRange,
+    RangeGap,
+    sha256_of,
+)
 from kafka_s3.errors import LogDamaged
 
-Document = TypeVar("Document", Plan, Entry, Owner)
+Document = TypeVar("Document", Plan, Entry, Owner, Epoch)
 
 
 class _Envelope(msgspec.Struct, frozen=True):
@@ -32,19 +42,19 @@ class _Version(msgspec.Struct, frozen=True):
 _ENVELOPES: Final = msgspec.json.Decoder(_Envelope)
 _VERSIONS: Final = msgspec.json.Decoder(_Version)
 _DOCUMENTS: Final[dict[type, msgspec.json.Decoder[Any]]] = {
-    kind: msgspec.json.Decoder(kind) for kind in (Plan, Entry, Owner)
+    kind: msgspec.json.Decoder(kind) for kind in (Plan, Entry, Owner, Epoch)
 }
 
 
-def encode(document: Plan | Entry | Owner) -> bytes:
-    """The bytes of a plan, an entry or an owner; the same document always makes the same bytes."""
+def encode(document: Plan | Entry | Owner | Epoch) -> bytes:
+    """The bytes of a plan, an entry, an owner or an epoch; the same document always makes the same bytes."""
     body = msgspec.json.encode(msgspec.to_builtins(document, str_keys=True), order="deterministic")
     return msgspec.json.encode(_Envelope(sha256_of(body), msgspec.Raw(body)))
 
 
 def decode(kind: type[Document], key: str, data: bytes) -> Document:
     """The document in `data`; `LogDamaged` names the key if it is not what it should be."""
-    what = {Plan: "plan", Entry: "log entry", Owner: "owner"}[kind]
+    what = {Plan: "plan", Entry: "log entry", Owner: "owner", Epoch: "epoch"}[kind]
     way_out = "Nothing was written. Restore it from the bucket's versions or a backup; it is never edited by hand."
     try:
         envelope = _ENVELOPES.decode(data)
@@ -65,7 +75,7 @@ def decode(kind: type[Document], key: str, data: bytes) -> Document:
         document: Document = _DOCUMENTS[kind].decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
         raise LogDamaged(f"The {what} {key} is not a {what}: {error}.", next=way_out) from None
-    if not isinstance(document, Owner):
+    if isinstance(document, Plan | Entry):
         _check_spans(document, f"The {what} {key}", way_out)
     return document
 

@@ -189,7 +189,7 @@ def letters_name(tp: TopicPartition, first_offset: int, generation: int = 0) -> 
 
 def reported_prefix(layout: LogLayout) -> str:
     """Markers: the dead letters of an entry, and of every one before, are in their topic."""
-    return f"{layout.root}/{layout.connector}/reported/"
+    return layout.folder("reported")
 
 
 def reported_key(layout: LogLayout, seq: int) -> str:
@@ -207,10 +207,9 @@ def redriven_prefix(layout: LogLayout, to: str, letters_key: str) -> str:
     >>> redriven_prefix(LogLayout("_kafka_s3", "c"), "fixed", key)
     '_kafka_s3/c/redriven/fixed/orders/partition=3/orders+3+0000000042.jsonl.gz/'
     """
-    home = f"{layout.root}/{layout.connector}/"
-    name = letters_key.removeprefix(f"{home}rejected/")
+    name = letters_key.removeprefix(f"{layout.home}rejected/")
     assert name != letters_key, f"{letters_key} is no key of dead letters"
-    return f"{home}redriven/{to}/{name}/"
+    return f"{layout.folder('redriven')}{to}/{name}/"
 
 
 def redriven_key(layout: LogLayout, to: str, letters_key: str, number: int) -> str:

@@ -8,7 +8,8 @@ The start offset is that of the first record in the object. Suffixes are ours an
 Keys of Block-GZIP are those of the connector that the format comes from, with our suffixes:
 `<s3.prefix>/<yyyy-mm-dd>/<topic>-<kafka partition, 5 digits>-<start offset, 12 digits><suffixes><extension>`.
 
-The log lies under `<log dir>/<connector>/`. `<seq>` is inverted, so that the newest entry is the first key.
+The log lies under `<log dir>/<connector>/`, each of its folders divided by epochs: whoever begins a log anew has one of
+its own. `<seq>` is inverted, so that the newest entry is the first key.
 """
 
 from __future__ import annotations
@@ -180,26 +181,56 @@ def _is_date(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LogLayout:
-    """Where the log of one connector lies: `<root>/<connector>/`."""
+    """Where the log of one connector lies: `<root>/<connector>/<folder>/<epoch>/`.
+
+    `epoch`: the id that whoever began the log has claimed (DESIGN §11.2). A log without one lies in the folders
+    themselves: an earlier release began it, or it is that of a window that was exported again.
+    """
 
     root: str
     connector: str
+    epoch: str = ""
+
+    @property
+    def home(self) -> str:
+        """All that is kept of the connector, whatever the epoch."""
+        return f"{self.root}/{self.connector}/"
+
+    @property
+    def name(self) -> str:
+        """What owner objects call the log, whatever the epoch."""
+        return f"{self.home}log/"
+
+    def folder(self, what: str) -> str:
+        """
+        >>> LogLayout("_kafka_s3", "orders", "e0-00c0ffee00c0ffee").folder("log")
+        '_kafka_s3/orders/log/e0-00c0ffee00c0ffee/'
+        """
+        return f"{self.home}{what}/{self.epoch}/" if self.epoch else f"{self.home}{what}/"
 
     @property
     def plan_prefix(self) -> str:
-        return f"{self.root}/{self.connector}/plan/"
+        return self.folder("plan")
 
     @property
     def log_prefix(self) -> str:
-        return f"{self.root}/{self.connector}/log/"
+        return self.folder("log")
 
     @property
     def announced_prefix(self) -> str:
-        return f"{self.root}/{self.connector}/announced/"
+        return self.folder("announced")
 
     @property
     def complete_prefix(self) -> str:
-        return f"{self.root}/{self.connector}/complete/"
+        return self.folder("complete")
+
+    @property
+    def epoch_prefix(self) -> str:
+        return f"{self.home}epoch/"
+
+    def epoch_key(self, number: int) -> str:
+        """Where it is claimed which log is the connector's: the highest number counts."""
+        return f"{self.epoch_prefix}{invert_seq(number)}.json"
 
     def plan_key(self, seq: int) -> str:
         return f"{self.plan_prefix}{invert_seq(seq)}.json"
@@ -223,6 +254,29 @@ class LogLayout:
         return "/".join(part for part in (self.root, "owners", topics_dir, f"{topic}.json") if part)
 
 
+def format_epoch(number: int, chance: str) -> str:
+    """The id of an epoch: its number, and 16 hexadecimal digits that nobody else has. It sorts behind every `<seq>`.
+
+    >>> format_epoch(1, "00c0ffee00c0ffee")
+    'e1-00c0ffee00c0ffee'
+    """
+    epoch = f"e{number}-{chance}"
+    assert is_epoch(epoch), f"{chance!r} are not 16 hexadecimal digits"
+    return epoch
+
+
+def is_epoch(text: str) -> bool:
+    return re.fullmatch(r"e\d{1,19}-[0-9a-f]{16}", text, re.ASCII) is not None
+
+
+def parse_log_key(layout: LogLayout, key: str) -> tuple[LogLayout, int] | None:
+    """The log of this connector that a key is of, in whatever epoch, and the number of the entry; `None` if of none."""
+    epoch, _, name = key.removeprefix(layout.name).rpartition("/")
+    seq = parse_seq(f"/{name}")
+    of = replace(layout, epoch=epoch)
+    return (of, seq) if seq is not None and (not epoch or is_epoch(epoch)) and of.log_key(seq) == key else None
+
+
 def invert_seq(seq: int) -> str:
     """A sequence number as it stands in a key: later numbers sort first.
 
@@ -234,7 +288,7 @@ def invert_seq(seq: int) -> str:
 
 
 def parse_seq(key: str) -> int | None:
-    """The sequence number of a plan, log, announcement or completeness key, or `None` if it is none."""
+    """The sequence number of a plan, log, announcement, completeness or epoch key, or `None` if it is none."""
     match = re.search(rf"/(\d{{{SEQ_DIGITS}}})(?:\.json)?\Z", key, re.ASCII)
     seq = _SEQ_TOP - int(match.group(1)) if match else None
     return seq if seq is not None and seq <= SEQ_MAX else None

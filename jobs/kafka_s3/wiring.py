@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from kafka_s3.export.log import Log
+from kafka_s3.export.log import Log, open_log
 from kafka_s3.export.run import Execute, Exporter, Tell
 from kafka_s3.export.schemas import NOTHING_KNOWN, Known, known_schemas, merge
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.naming import LogLayout
 from kafka_s3.ports import Broker, KnownSchemas, ObjectStore, Registries, SchemaRegistry
 from kafka_s3.settings.content import ConverterSettings
 from kafka_s3.settings.model import Settings
@@ -37,7 +36,7 @@ def make_broker(settings: Settings) -> Broker:
 
 def make_log(settings: Settings) -> Log:
     """A connector's log in its real bucket."""
-    return Log(make_store(settings), LogLayout(settings.log_root, settings.name), settings.log_key)
+    return open_log(make_store(settings), settings.log_root, settings.name, settings.log_key)
 
 
 def make_store(settings: Settings) -> ObjectStore:

@@ -169,5 +169,5 @@ def document_of(path: Path, known: Outline | None, problems: Sequence[str]) -> s
     """What a connector's DAG says about itself."""
     if known is None or problems:
         return broken_document(path, problems)
-    log = LogLayout(known.log_root, known.name).log_prefix
+    log = LogLayout(known.log_root, known.name).name
     return document(path, known, f"s3://{known.bucket}/{log}")

@@ -50,7 +50,8 @@ class Connector:
         return [item["Key"] for item in found.get("Contents", [])]
 
     def log_key(self, seq: int) -> str:
-        return f"_kafka_s3/orders/log/{10**19 - 1 - seq}.json"
+        [epoch] = self.keys("_kafka_s3/orders/epoch/")
+        return f"_kafka_s3/orders/log/{json.loads(self.body(epoch))['body']['id']}/{10**19 - 1 - seq}.json"
 
     def body(self, key: str) -> bytes:
         return self.client.get_object(Bucket=self.bucket, Key=key)["Body"].read()

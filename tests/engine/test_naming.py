@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -12,8 +14,10 @@ from kafka_s3.naming import (
     KeyLayout,
     LogLayout,
     format_data_key,
+    format_epoch,
     invert_seq,
     parse_data_key,
+    parse_log_key,
     parse_seq,
 )
 from kafka_s3.settings.checks import extension as extension_problem
@@ -202,3 +206,21 @@ def test_the_next_name_is_another_one(topic: str, taken: int) -> None:
         keys.append(format_data_key(KeyLayout(), name))
         name = name.next_free()
     assert len(set(keys)) == len(keys)
+
+
+def test_an_epoch_divides_every_folder() -> None:
+    """Its id stands behind the folder's name, and its claim beside the folders; owners name the log without it."""
+    of = replace(LOG, epoch=format_epoch(3, "00c0ffee00c0ffee"))
+    assert of.log_key(41) == "_kafka_s3/orders/log/e3-00c0ffee00c0ffee/9999999999999999958.json"
+    assert of.epoch_key(3) == LOG.epoch_key(3) == "_kafka_s3/orders/epoch/9999999999999999996.json"
+    assert (of.name, of.owner_key("t", "x")) == (LOG.name, LOG.owner_key("t", "x"))
+    assert LOG.log_key(0) < of.log_key(0), "entries without an epoch come first"
+
+
+@given(st.integers(0, 10**19 - 1), st.integers(0, 10**19 - 1), st.binary(min_size=8, max_size=8))
+def test_log_keys_of_every_epoch_are_parsed(seq: int, number: int, chance: bytes) -> None:
+    """`parse_log_key` is the inverse of `log_key`, with an epoch and without."""
+    for of in (LOG, replace(LOG, epoch=format_epoch(number, chance.hex()))):
+        assert parse_log_key(LOG, of.log_key(seq)) == (of, seq)
+        assert parse_log_key(replace(LOG, connector="other"), of.log_key(seq)) is None
+    assert parse_log_key(LOG, f"{LOG.name}../log/{invert_seq(seq)}.json") is None

@@ -163,7 +163,8 @@ def test_what_is_written_is_an_adopt_entry() -> None:
     assert entry.topics["orders"].topic_id == world.broker.topics()["orders"].topic_id
     assert entry.reason == "orders-0 at 4: group connect-orders; orders-1 at 3: auto.offset.reset=earliest"
     assert world.store.get("_kafka_s3/owners/topics/orders.json") is not None
-    assert found.seq == 0
+    epoch = found.log.layout.epoch
+    assert (entry.epoch, world.exporter.log.layout.epoch) == (epoch, epoch)
 
 
 def test_nothing_is_written_while_looking() -> None:
@@ -497,7 +498,7 @@ def test_a_first_run_while_an_adoption_looks() -> None:
 
 
 def test_a_log_that_is_restored_while_an_adoption_waits_for_its_answer() -> None:
-    """Its entries have other numbers than the adoption's, so the slot alone would not fence it."""
+    """Its epoch is there, too, so the claim alone would not fence the adoption."""
     world = World()
     world.produce(0, 8)
     world.run()
@@ -534,7 +535,7 @@ def lose_log(world: World) -> None:
 
 
 def test_a_lost_log_is_begun_anew() -> None:
-    """Plans and owners without a log: run points to adopt, which goes on behind the plans; then all is proved."""
+    """Plans and owners without a log: run points to adopt, which begins another epoch; then all is proved."""
     world = World()
     world.produce(0, 8)
     world.run()
@@ -544,7 +545,7 @@ def test_a_lost_log_is_begun_anew() -> None:
     with pytest.raises(LogMissing, match="`kafka-s3 adopt CONFIG`"):
         world.run()
     found = adopted(world)
-    assert (found.seq, positions(found)) == (3, {P0: 10, P1: 0})
+    assert (found.log.claims, positions(found)) == (1, {P0: 10, P1: 0})
     world.produce(0, 5)
     world.produce(1, 1)
     assert world.run().exit_status == 0

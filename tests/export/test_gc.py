@@ -605,8 +605,9 @@ def test_a_sweep_looks_at_its_own_offsets_alone() -> None:
     assert plan is not None
     left = made.key(TP, 391)
     _put(made, left)
+    exporter = Exporter(made.settings, made.store, MemoryBroker()).at_work()
     made.store.requests.clear()
-    said = sweep(Exporter(made.settings, made.store, MemoryBroker()), plan.plan)
+    said = sweep(exporter, plan.plan)
     assert said == [f"plan {plan.plan.seq}: 1 objects and 0 open uploads that an earlier driver left were deleted"]
     assert left not in made.store.contents()
     gets = [each.key for each in made.store.requests if each.operation == "GetObject"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kafka_s3.errors import Fenced, LogMissing
@@ -16,13 +18,13 @@ SETTINGS = make_settings()
 
 @pytest.fixture
 def exported() -> Exporter:
-    """A connector with a commit."""
+    """A connector with a commit, for a program that looked before there was any."""
     store, broker = MemoryStore(), MemoryBroker()
     broker.create_topic("orders", 1)
     broker.append("orders", 0, *(identified(0, offset) for offset in range(5)))
-    exporter = Exporter(SETTINGS, store, broker)
+    exporter = Exporter(SETTINGS, store, broker).at_work()
     run(
-        exporter,
+        replace(exporter, opened=None),
         request(),
         lambda tasks: [export_range(SETTINGS, task, store, broker) for task in tasks],
         lambda line: None,
@@ -33,7 +35,7 @@ def exported() -> Exporter:
 def test_what_others_wrote_meanwhile_is_no_missing_log(exported: Exporter) -> None:
     """The log was empty, or without the topic, when the run looked, and is not any more: another run was first, which
     a retry cures. It is not said that the log is lost."""
-    head = exported.log.newest()
+    head = exported.log.current().newest()
     assert head is not None
     with pytest.raises(Fenced, match="Another run of connector orders wrote log entry 1 meanwhile"):
         first_use.check_no_traces(exported.log, SETTINGS, head.entry.topics)
@@ -43,7 +45,7 @@ def test_what_others_wrote_meanwhile_is_no_missing_log(exported: Exporter) -> No
 
 
 def test_a_log_that_is_missing_is_still_one(exported: Exporter) -> None:
-    """Objects of a topic that no entry knows, and a plan without any entry, are refused as before."""
+    """Objects of a topic that no entry knows are refused as before; so are a claim and a plan without any entry."""
     store = exported.store
     assert isinstance(store, MemoryStore)
     store.put_if_absent("topics/payments/partition=0/payments+0+0000000000.json", b"{}")
@@ -52,5 +54,10 @@ def test_a_log_that_is_missing_is_still_one(exported: Exporter) -> None:
     for key in list(store.contents()):
         if "/log/" in key:
             store.delete(key)
+    with pytest.raises(LogMissing, match="has begun a log"):
+        first_use.check_no_traces(exported.log.current(), SETTINGS, {})
+    for key in list(store.contents()):
+        if "/epoch/" in key:
+            store.delete(key)
     with pytest.raises(LogMissing, match="has a plan"):
-        first_use.check_no_traces(exported.log, SETTINGS, {})
+        first_use.check_no_traces(exported.log.current(), SETTINGS, {})

@@ -47,7 +47,7 @@ class World:
         return report(self.exporter, self.sink, self.told.append)
 
     def markers(self) -> list[str]:
-        return [key.removeprefix("_kafka_s3/orders/reported/") for key in self.store.contents() if "/reported/" in key]
+        return [key.rpartition("/")[2] for key in self.store.contents() if "/reported/" in key]
 
 
 @pytest.fixture
@@ -86,14 +86,14 @@ def test_what_was_not_committed_is_not_reported(world: World) -> None:
 
 
 def test_a_quiet_run_asks_little(world: World) -> None:
-    """With nothing new it takes two LISTs and no GET of letters; without letters one marker stands for all entries."""
+    """With nothing new it takes three LISTs and no GET of letters; without letters one marker stands for all."""
     for _ in range(5):
         commit(world.log)
     assert world.report() == 0
     assert world.markers() == ["9999999999999999995.json"]
     world.store.requests.clear()
     assert world.report() == 0
-    assert [request.operation for request in world.store.requests].count("ListObjectsV2") == 2
+    assert [request.operation for request in world.store.requests].count("ListObjectsV2") == 3
     assert "PutObject" not in {request.operation for request in world.store.requests}
 
 
@@ -148,7 +148,7 @@ def test_a_commit_that_was_withdrawn(world: World) -> None:
 def test_what_does_not_belong_beside_the_markers(world: World) -> None:
     """A key beside the markers that is none is an error that names it."""
     commit_letters(world.log, letter(0))
-    world.store.put_if_absent("_kafka_s3/orders/reported/0-note", b"")
+    world.store.put_if_absent(f"{world.log.layout.folder('reported')}0-note", b"")
     with pytest.raises(LogDamaged, match="0-note"):
         world.report()
     assert world.sink.sent == []

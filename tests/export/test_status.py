@@ -70,7 +70,7 @@ def test_only_so_many_entries_are_read() -> None:
     status = _look(world, entries_max=2)
     assert [entry.seq for entry in status.entries] == [JUDGED_ENTRIES + 3, JUDGED_ENTRIES + 2]
     gets = [each.operation for each in world.store.requests].count("GetObject")
-    assert gets == JUDGED_ENTRIES + 1  # and the open plan's
+    assert gets == JUDGED_ENTRIES + 2  # and which log it is, and the open plan's
 
 
 def test_an_open_plan_is_shown_and_no_problem() -> None:

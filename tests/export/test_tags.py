@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_s3.commit_log import ObjectEntry
-from kafka_s3.export.log import Log, LogLayout
+from kafka_s3.export.log import Log, open_log
 from kafka_s3.memory import MemoryStore
 from kafka_s3.s3 import S3Store
 from kafka_s3.settings.model import S3Settings, Tagging
@@ -35,7 +35,7 @@ def test_the_tags_are_what_the_log_says(part_size: int) -> None:
     world.produce(0, 8)
     world.produce(1, 2)
     world.run()
-    objects = objects_in(Log(store, LogLayout("_kafka_s3", "orders")))
+    objects = objects_in(open_log(store, "_kafka_s3", "orders"))
     assert len(objects) == 4
     assert {made.key: store.tags(made.key) for made in objects} == {made.key: tags_of(made) for made in objects}
     assert [key for key in store.contents() if store.tags(key)] == sorted(made.key for made in objects)
@@ -56,7 +56,7 @@ def test_tags_at_a_real_store(moto: MotoServer, bucket_name: str) -> None:
     world = World(make_settings(s3=s3), S3Store(s3))  # type: ignore[arg-type]
     world.produce(0, 5)
     world.run()
-    objects = objects_in(Log(S3Store(s3), LogLayout("_kafka_s3", "orders")))
+    objects = objects_in(open_log(S3Store(s3), "_kafka_s3", "orders"))
     assert [made.records for made in objects] == [3, 2]
     client = moto.client()
     for made in objects:

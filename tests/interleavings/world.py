@@ -71,6 +71,7 @@ BY_TIME = {
     "partition.duration.ms": str(HOUR_MS),
     "timestamp.extractor": "Record",
 }
+LOGS = (LOG.log_prefix, LOG.epoch_prefix)
 MARKERS = {**BY_TIME, "export.completeness.marker.enable": "true"}
 
 
@@ -122,7 +123,7 @@ class Rules:
         world = self.world
         changes, self.changes = self.changes, []
         contents = world.bucket.contents() if changes else {}
-        if any(operation == "DELETE" or key.startswith(LOG.log_prefix) for _, operation, key in changes):
+        if any(operation == "DELETE" or key.startswith(LOGS) for _, operation, key in changes):
             deleted, world.bucket.deleted = world.bucket.deleted, set()
             self.book.read(contents, deleted)
             self.windows.check_kept(contents)

@@ -269,13 +269,14 @@ def test_a_damaged_log_is_shown_and_the_rest_stays(seen: Seen) -> None:
 
 
 def test_pages_of_a_long_log(seen: Seen) -> None:
-    """10,000 commits are paged: each page is a LIST of entries, one of plans, and a GET for each commit not seen."""
+    """10,000 commits are paged: each page is a LIST of entries, one of plans, and a GET for each commit not seen; and
+    first of all two LISTs which log it is, of one without an epoch."""
     write_log(seen.world.exporter.log, 10_000)
     store = seen.world.store
     store.requests.clear()
     first = seen.commits()
     assert [row["seq"] for row in first] == list(range(9_999, 9_949, -1))
-    assert sorted(each.operation for each in store.requests) == ["GetObject"] * 50 + ["ListObjectsV2"] * 2
+    assert sorted(each.operation for each in store.requests) == ["GetObject"] * 50 + ["ListObjectsV2"] * 4
     second = seen.commits(before=first[-1]["seq"])
     assert [row["seq"] for row in second] == list(range(9_949, 9_899, -1))
     last = seen.commits(before=20)
@@ -345,7 +346,8 @@ class AgedStore(MemoryStore):
 
 
 def test_a_look_at_a_log_where_nothing_is_new(seen: Seen) -> None:
-    """Looked at again, a log costs one LIST and the GET of the plan that may be open; a new commit is read."""
+    """Looked at again, a log costs one LIST and the GET of the plan that may be open, and once a minute those two for
+    which log it is; a new commit is read."""
     seen.world.produce(0, 4)
     seen.world.run()
     shown = seen.observer.connector("orders")
@@ -363,7 +365,7 @@ def test_a_look_at_a_log_where_nothing_is_new(seen: Seen) -> None:
 
     layout = seen.world.exporter.log.layout
     assert len(look()) > 2
-    assert look() == [layout.log_prefix, layout.plan_key(2)]
+    assert look() == [layout.epoch_prefix, layout.epoch_key(0), layout.log_prefix, layout.plan_key(2)]
     seen.world.produce(0, 1)
     seen.world.run()
     assert layout.log_key(2) in look()

@@ -14,13 +14,12 @@ from confluent_kafka.schema_registry import Schema
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from kafka_s3.export.log import Log
+from kafka_s3.export.log import open_log
 from kafka_s3.export.report import RunReport
 from kafka_s3.export.run import run
 from kafka_s3.export.verify.verify import Kafka, Verified, verify
 from kafka_s3.kafka import KafkaBroker as Broker
 from kafka_s3.kafka import KafkaSource
-from kafka_s3.naming import LogLayout
 from kafka_s3.s3 import S3Store
 from kafka_s3.settings import Lookups, load
 from kafka_s3.settings.model import Settings
@@ -140,7 +139,7 @@ class Connector:
     def verified(self, *, against_kafka: bool = True) -> Verified:
         """What `kafka-s3 verify` finds."""
         settings = self.settings()
-        log = Log(S3Store(settings.s3), LogLayout(settings.log_root, settings.name))
+        log = open_log(S3Store(settings.s3), settings.log_root, settings.name)
         kafka = Kafka(Broker(settings), KafkaSource(settings.kafka), make_registries(settings))
         return verify(settings, log, kafka if against_kafka else None, tell=lambda _: None)
 

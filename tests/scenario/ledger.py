@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from kafka_s3.commit_log import Entry, Kind, ObjectEntry, Plan, RangeEntry, sha256_of
+from kafka_s3.commit_log import Entry, Epoch, Kind, ObjectEntry, Plan, RangeEntry, sha256_of
 from kafka_s3.documents import decode
 from kafka_s3.letters import decode as decode_letter
 from kafka_s3.letters import letters_layout
@@ -39,6 +39,7 @@ class Ledger:
 
     kafka: Kafka
     sides: bool
+    log: LogLayout = LOG
     head: Entry | None = None
     head_sha256: str | None = None
     seen: dict[str, bytes] = field(default_factory=dict)
@@ -57,7 +58,8 @@ class Ledger:
         `deleted`: the keys of all requests to delete one since the last check.
         """
         self._check_unchanged(contents, deleted)
-        keys = [key for key in contents if key.startswith(LOG.log_prefix)]  # newest first
+        self.log = log_in(contents)
+        keys = [key for key in contents if key.startswith(self.log.log_prefix)]  # newest first
         seq = -1 if self.head is None else self.head.seq
         for key in reversed(keys):
             if (parse_seq(key) or 0) > seq:
@@ -114,7 +116,7 @@ class Ledger:
 
     def _check_plan(self, entry: Entry, contents: Mapping[str, bytes]) -> None:
         """An entry closes the plan in its own slot, and commits nothing that was not planned."""
-        key = LOG.plan_key(entry.seq)
+        key = self.log.plan_key(entry.seq)
         if entry.plan_sha256 is None:
             assert not entry.ranges
             return
@@ -239,6 +241,12 @@ class Ledger:
             return False
         topic = self.head.topics[name.topic]
         return name.generation < topic.generation or name.start_offset < topic.positions[name.partition]
+
+
+def log_in(contents: Mapping[str, bytes]) -> LogLayout:
+    """Where the log is that the newest claim names."""
+    claims = sorted(key for key in contents if key.startswith(LOG.epoch_prefix))
+    return replace(LOG, epoch=decode(Epoch, claims[0], contents[claims[0]]).id) if claims else LOG
 
 
 def name_of(key: str) -> DataName | None:

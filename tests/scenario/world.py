@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_s3.errors import LogDamaged, TopicMissing
@@ -73,6 +74,7 @@ class World:
     last: RunRequest = field(default_factory=lambda: request("run-0"))
     runs: int = 0
     policies: Policies = field(default_factory=Policies)
+    chances: Iterator[int] = field(default_factory=itertools.count)
 
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.kafka, self.sides)
@@ -102,7 +104,7 @@ class World:
         return replace(made, format=format, schedule=ScheduleSettings(MINUTE_MS), configuration_sha256=str(self.shape))
 
     def exporter(self, store: ObjectStore, broker: Broker, engine: Engine) -> Exporter:
-        return Exporter(self.settings(engine), store, broker)
+        return Exporter(self.settings(engine), store, broker, chance=lambda: f"{next(self.chances):016x}")
 
     # What happens to Kafka.
 

@@ -55,8 +55,13 @@ def table_of(objects: list[Landed]) -> Table:
 def table_of_positions(stage: Stage) -> Table:
     """The newest log entry's positions: what the next run starts from."""
     client = stage.s3.client()
-    newest = client.list_objects_v2(Bucket=BUCKET, Prefix="_kafka_s3/orders/log/", MaxKeys=1)["Contents"][0]["Key"]
-    entry: dict[str, Any] = json.loads(client.get_object(Bucket=BUCKET, Key=newest)["Body"].read())["body"]
+
+    def newest(prefix: str) -> dict[str, Any]:
+        key = client.list_objects_v2(Bucket=BUCKET, Prefix=prefix, MaxKeys=1)["Contents"][0]["Key"]
+        body: dict[str, Any] = json.loads(client.get_object(Bucket=BUCKET, Key=key)["Body"].read())["body"]
+        return body
+
+    entry = newest(f"_kafka_s3/orders/log/{newest('_kafka_s3/orders/epoch/')['id']}/")
     table = Table("topic-partition", "position", title=f"Positions, log entry {entry['seq']}")
     for partition, offset in sorted(entry["topics"][TOPIC]["positions"].items(), key=lambda item: int(item[0])):
         table.add_row(f"{TOPIC}-{partition}", f"{offset:,}")

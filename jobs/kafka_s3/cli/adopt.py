@@ -83,7 +83,7 @@ def command(
     if json_:
         print_json(_as_json(found, written=write))
     elif write:
-        key = exporter.log.layout.log_key(found.seq)
+        key = found.log.layout.log_key(0)
         click.echo(f"Adopted: {key} holds the positions. `kafka-s3 run {config}` goes on there.")
     else:
         click.echo("Nothing was written.", err=True)
@@ -163,7 +163,7 @@ def _as_json(found: Found, *, written: bool) -> dict[str, object]:
     return {
         "written": written,
         "settled": found.is_settled,
-        "seq": found.seq,
+        "entry": found.log.layout.log_key(0) if written else None,
         "disputes": [{"what": dispute.what, "next": dispute.next} for dispute in found.disputes],
         "notes": list(found.notes),
         "partitions": [

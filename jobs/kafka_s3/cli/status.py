@@ -49,7 +49,7 @@ def command(config: Path, worker: Path | None, entries: int, json_: bool) -> Non
     if json_:
         print_json({**_as_json(health, config), "reexported": [_window_as_json(each) for each in again]})
     else:
-        show(health, config, f"s3://{settings.s3.bucket}/{log.layout.log_prefix}", settings.policies)
+        show(health, config, f"s3://{settings.s3.bucket}/{log.where}", settings.policies)
         _print_windows(again)
     raise click.exceptions.Exit(0 if health.status.is_ok else 1)
 

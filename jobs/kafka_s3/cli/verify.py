@@ -63,7 +63,7 @@ def command(config: Path, worker: Path | None, against_kafka: bool, since: int, 
         _print(verified)
         for problem in found:
             print_problem(problem, config)
-        _conclude(verified, found, f"s3://{settings.s3.bucket}/{log.layout.log_prefix}", against_kafka=against_kafka)
+        _conclude(verified, found, f"s3://{settings.s3.bucket}/{log.where}", against_kafka=against_kafka)
     raise click.exceptions.Exit(0 if is_ok else 1)
 
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
 
 from kafka_s3.commit_log import Entry, ObjectEntry
 from kafka_s3.errors import DataError, LogDamaged
 from kafka_s3.export.log import Committed, Log
-from kafka_s3.naming import parse_seq
+from kafka_s3.naming import parse_log_key
 from kafka_s3.ports import ObjectStore
 from kafka_s3.ranges import TopicPartition
 
@@ -38,10 +38,11 @@ def committed_by(log: Log, bucket: str, event: Mapping[str, Any]) -> Committed:
     key, sha256 = event.get("key"), event.get("sha256")
     if event.get("bucket") != bucket:
         raise DataError(f"An event names another bucket than {bucket}: {_shown(event.get('bucket'))}.", next=_WAY_OUT)
-    seq = parse_seq(key) if isinstance(key, str) else None
-    if seq is None or key != log.layout.log_key(seq):
-        raise DataError(f"An event names no key under {log.layout.log_prefix}: {_shown(key)}.", next=_WAY_OUT)
-    committed = log.entry(seq)
+    of = parse_log_key(log.layout, key) if isinstance(key, str) else None
+    if of is None:
+        raise DataError(f"An event names no key under {log.layout.name}: {_shown(key)}.", next=_WAY_OUT)
+    layout, seq = of  # an event may have been told before the log was begun anew
+    committed = (log if layout == log.layout else replace(log, layout=layout, epoch=None)).entry(seq)
     if committed is None:
         raise DataError(f"An event names the log entry {key}, and there is none.", next=_WAY_OUT)
     if committed.sha256 != sha256:

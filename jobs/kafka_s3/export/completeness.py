@@ -143,6 +143,7 @@ def mark_complete(
 
     Without an interval nothing is known to be over, and nothing is written.
     """
+    exporter = exporter.at_work()
     settings, log = exporter.settings, exporter.log
     head = log.newest() if settings.completeness is not None and ran.interval is not None else None
     if settings.completeness is None or ran.interval is None or head is None:

@@ -26,10 +26,17 @@ _NO_ADOPTION = (
 
 def check_no_traces(log: Log, settings: Settings, topics: Mapping[str, TopicState]) -> None:
     """Raise `LogMissing` if the log is empty although something of this connector is already in the bucket."""
-    for info in log.store.list(log.layout.plan_prefix, limit=1):
+    if log.epoch is not None:
         _refuse_if_overtaken(log)
         raise LogMissing(
-            f"Connector {settings.name} has a plan ({info.key}) and no log entry under {log.layout.log_prefix}.",
+            f"Connector {settings.name} has begun a log ({log.layout.epoch_key(log.epoch.number)}) and no log entry "
+            f"under {log.layout.log_prefix}.",
+            next=_NO_FIRST_RUN,
+        )
+    for info in log.store.list(f"{log.layout.home}plan/", limit=1):  # of whatever epoch
+        _refuse_if_overtaken(log)
+        raise LogMissing(
+            f"Connector {settings.name} has a plan ({info.key}) and no log entry under {log.layout.name}.",
             next=_NO_FIRST_RUN,
         )
     for topic in sorted(topics):
@@ -38,7 +45,7 @@ def check_no_traces(log: Log, settings: Settings, topics: Mapping[str, TopicStat
             _refuse_other_owner(log, settings, topic, owner)
             _refuse_if_overtaken(log)
             raise LogMissing(
-                f"Connector {settings.name} owns topic {topic} and has no log entry under {log.layout.log_prefix}.",
+                f"Connector {settings.name} owns topic {topic} and has no log entry under {log.layout.name}.",
                 next=_NO_FIRST_RUN,
             )
 
@@ -59,7 +66,7 @@ def check_no_data(log: Log, settings: Settings, topic: str, *, has_log: bool) ->
 
 def _refuse_if_overtaken(log: Log, topic: str | None = None) -> None:
     """Raise `Fenced` if the log holds by now what it did not when this run looked: another run saw the same first."""
-    newest = log.newest()
+    newest = log.current().newest()
     if newest is not None and (topic is None or topic in newest.entry.topics):
         raise Fenced(
             f"Another run of connector {newest.entry.connector} wrote log entry {newest.entry.seq} meanwhile "
@@ -123,7 +130,7 @@ def _refuse_store(why: str) -> None:
 
 
 def _ours(log: Log, settings: Settings) -> Owner:
-    return Owner(connector=settings.name, log=log.layout.log_prefix)
+    return Owner(connector=settings.name, log=log.layout.name)
 
 
 def _owner(log: Log, settings: Settings, topic: str) -> Owner | None:
@@ -136,6 +143,6 @@ def _refuse_other_owner(log: Log, settings: Settings, topic: str, owner: Owner, 
     if owner != _ours(log, settings):
         raise ConfigurationError(
             f"Topic {topic} under {settings.layout.topic_prefix(topic)} belongs to connector {owner.connector} "
-            f"(log {owner.log}), not to {settings.name} (log {log.layout.log_prefix}).",
+            f"(log {owner.log}), not to {settings.name} (log {log.layout.name}).",
             next=f"Two connectors may not write the same keys: give one of them another {way_out}.",
         )

@@ -63,6 +63,7 @@ class Forecast:
 
 def forecast(exporter: Exporter, request: RunRequest) -> Forecast:
     """The next plan as a run would make it now, or the open one. Raises what would stop the run."""
+    exporter = exporter.at_work()
     settings, log = exporter.settings, exporter.log
     head = log.newest()
     world = observe(settings, exporter.broker, head)

@@ -5,21 +5,32 @@ key is configured (`signing`), and refuse what is larger than a document may be.
 
 A put has three outcomes: written; lost to another writer, whose document is the answer; or unknown, which is
 resolved here by reading the key back.
+
+Which log is the connector's is claimed, under a number that only one can have and with an id that nobody else has
+(DESIGN §11.2): the first entry is written where nobody reads, under the id, and then `epoch/<number>` names it. A
+program finds the newest claim when it begins and stays with it, so one that slept while its log was lost, deleted or
+adopted writes where nobody reads, too. What it must not do then is delete, or say that all is well: it looks at the
+claims again before (`check_current`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final
 
-from kafka_s3.commit_log import Entry, Plan, sha256_of
+import msgspec
+
+from kafka_s3.commit_log import Entry, Epoch, Plan, sha256_of
 from kafka_s3.documents import decode, encode
 from kafka_s3.errors import ConfigurationError, Fenced, LogDamaged, NotSigned, StoreUnavailable
 from kafka_s3.export.ahead import in_order
 from kafka_s3.export.confirmed import Confirmed
 from kafka_s3.export.confirmed import newest as newest_confirmed
-from kafka_s3.naming import LogLayout, parse_seq
+from kafka_s3.naming import LogLayout, format_epoch, is_epoch, parse_seq
 from kafka_s3.ports import GET_BYTES_MAX, ObjectStore, Put
 from kafka_s3.signing import NO_KEY, SIGNATURE_BYTES_MAX, LogKey, Signed, is_signed
 
@@ -49,14 +60,38 @@ class Lost:
     winner: Committed
 
 
+Chance = Callable[[], str]
+#: Sixteen hexadecimal digits.
+by_chance: Final[Chance] = partial(secrets.token_hex, 8)
+_RESTORE: Final = "The log was edited or restored: compare it with the bucket's versions."
+
+
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Reads and extends the log. Nothing here edits or deletes."""
+    """Reads and extends one log. Nothing here edits or deletes.
+
+    `epoch`: the claim that says it is the connector's. `claims`: of a log that is not begun, the number that the
+    writer of its first entry claims. Neither: a log in folders without an epoch.
+    """
 
     store: ObjectStore
     layout: LogLayout
     log_key: LogKey = NO_KEY
+    epoch: Epoch | None = None
+    claims: int | None = None
     _confirmed: list[Confirmed] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def check_current(self) -> None:
+        """Raise `Fenced` if the connector's log is another one by now. A LIST and a GET; ask where it has entries."""
+        now = newest_epoch(self)
+        if (now.id if now is not None else "") == self.layout.epoch:
+            return
+        began = "somebody deleted that" if now is None else f"run {now.run_id} has begun another since"
+        raise Fenced(
+            f"The log under {self.layout.log_prefix} is not the one of connector {self.layout.connector} any more: "
+            f"{began}.",
+            next="What this run wrote is not part of the export; a retry finds out where things stand.",
+        )
 
     def get(self, key: str) -> bytes | None:
         """A document of the log, or `None`; `NotSigned` where it has to be signed and is not, `TooLarge`."""
@@ -102,9 +137,22 @@ class Log:
 
     def newest(self) -> Committed | None:
         """The newest entry: one LIST of one key and one GET, whatever the history."""
-        for info in self.store.list(self.layout.log_prefix, limit=1):
-            return self._entry_at(info.key)
-        return None
+        key = self._first_key()
+        return None if key is None else self._entry_at(key)
+
+    def _first_key(self) -> str | None:
+        """The key of the newest entry. Folders of epochs, in the one that all of them are in, come behind entries."""
+        keys = (info.key for info in self.store.list(self.layout.log_prefix, limit=1))
+        return next((key for key in keys if "/" not in key.removeprefix(self.layout.log_prefix)), None)
+
+    @property
+    def where(self) -> str:
+        """The folder to name to a person."""
+        return self.layout.log_prefix if self.claims is None else self.layout.name
+
+    def current(self) -> Log:
+        """The connector's log as it is found now: another run may have begun it meanwhile."""
+        return open_log(self.store, self.layout.root, self.layout.connector, self.log_key)
 
     def entry(self, seq: int) -> Committed | None:
         key = self.layout.log_key(seq)
@@ -151,8 +199,11 @@ class Log:
         if data is None:
             return None
         plan = decode(Plan, key, data)
-        if (plan.seq, plan.connector) != (seq, self.layout.connector):
-            raise LogDamaged(f"The plan {key} says it is number {plan.seq} of connector {plan.connector}.")
+        if (plan.seq, plan.connector, plan.epoch or "") != (seq, self.layout.connector, self.layout.epoch):
+            raise LogDamaged(
+                f"The plan {key} says it is number {plan.seq} of connector {plan.connector}, epoch {plan.epoch}.",
+                next=_RESTORE,
+            )
         return Planned(plan, sha256_of(data))
 
     def open_plan(self, head: Committed) -> Planned | None:
@@ -162,7 +213,7 @@ class Log:
             raise LogDamaged(
                 f"The plan {self.layout.plan_key(planned.plan.seq)} follows another entry than the newest one "
                 f"({planned.plan.previous_sha256[:12]}…, not {head.sha256[:12]}…).",
-                next="The log was edited or restored: compare it with the bucket's versions.",
+                next=_RESTORE,
             )
         if planned is not None:
             planned.plan.check_follows(head.entry)
@@ -170,6 +221,7 @@ class Log:
 
     def put_plan(self, plan: Plan) -> Planned:
         """Write a plan; `Fenced` if another run planned first."""
+        plan = msgspec.structs.replace(plan, epoch=self.layout.epoch or None)
         key = self.layout.plan_key(plan.seq)
         data = self._signed(key, encode(plan))
         stored = self._put(key, data)
@@ -181,12 +233,36 @@ class Log:
         return Planned(plan, sha256_of(data), is_new=True)
 
     def put_entry(self, entry: Entry) -> Committed | Lost:
-        """Write an entry, or say who took its slot."""
+        """Write an entry, or say who took its slot; the first one of a log that is not begun: who began one instead."""
         key = self.layout.log_key(entry.seq)
-        data = self._signed(key, encode(entry))
+        data = self._signed(key, encode(msgspec.structs.replace(entry, epoch=self.layout.epoch or None)))
         stored = self._put(key, data)
         committed = self._checked_entry(key, stored)
-        return committed if stored == data else Lost(committed)
+        if stored != data:
+            return Lost(committed)
+        return committed if self.claims is None or entry.seq else self._claim(committed, self.claims)
+
+    def _claim(self, first: Committed, number: int) -> Committed | Lost:
+        key = self.layout.epoch_key(number)
+        claim = Epoch(
+            connector=self.layout.connector,
+            number=number,
+            id=self.layout.epoch,
+            first_sha256=first.sha256,
+            run_id=first.entry.run_id,
+        )
+        data = self._signed(key, encode(claim))
+        stored = self._put(key, data)
+        return first if stored == data else Lost(self._of(_epoch_in(key, stored)).older(0))
+
+    def _of(self, epoch: Epoch) -> Log:
+        """The log of this connector that a claim names."""
+        layout = LogLayout(self.layout.root, self.layout.connector, epoch.id)
+        return replace(self, layout=layout, epoch=epoch, claims=None)
+
+    def _not_begun(self, number: int, chance: Chance) -> Log:
+        layout = LogLayout(self.layout.root, self.layout.connector, format_epoch(number, chance()))
+        return replace(self, layout=layout, epoch=None, claims=number)
 
     def _put(self, key: str, data: bytes) -> bytes:
         """Put if absent; the bytes that stand under the key afterwards, whoever wrote them."""
@@ -211,17 +287,27 @@ class Log:
         return self._checked_entry(key, data)
 
     def _checked_entry(self, key: str, data: bytes) -> Committed:
-        entry = decode(Entry, key, data)
-        if (self.layout.log_key(entry.seq), entry.connector) != (key, self.layout.connector):
-            raise LogDamaged(f"The log entry {key} says it is number {entry.seq} of connector {entry.connector}.")
-        return Committed(entry, sha256_of(data), is_signed(data))
+        entry, sha256 = decode(Entry, key, data), sha256_of(data)
+        says = (self.layout.log_key(entry.seq), entry.connector, entry.epoch or "")
+        if says != (key, self.layout.connector, self.layout.epoch):
+            raise LogDamaged(
+                f"The log entry {key} says it is number {entry.seq} of connector {entry.connector}, epoch "
+                f"{entry.epoch}.",
+                next=_RESTORE,
+            )
+        if entry.seq == 0 and self.epoch is not None and self.epoch.first_sha256 != sha256:
+            raise LogDamaged(
+                f"The log entry {key} is not the one that {self.layout.epoch_key(self.epoch.number)} names.",
+                next=_RESTORE,
+            )
+        return Committed(entry, sha256, is_signed(data))
 
     def _check_chain(self, older: Committed, newer: Committed) -> None:
         expected = (older.entry.seq + 1, older.sha256)
         if (newer.entry.seq, newer.entry.previous_sha256) != expected:
             raise LogDamaged(
                 f"Log entry {newer.entry.seq} does not follow entry {older.entry.seq}: the chain of checksums breaks.",
-                next="The log was edited or restored: compare it with the bucket's versions.",
+                next=_RESTORE,
             )
 
 
@@ -238,3 +324,43 @@ def check_has_key(log: Log, head: Committed | None) -> None:
             f"Log entry {log.layout.log_key(head.entry.seq)} is signed, and export.log.key is not set.",
             next="Nothing was written: set the key that the connector's other programs have.",
         )
+
+
+def open_log(
+    store: ObjectStore, root: str, connector: str, log_key: LogKey = NO_KEY, chance: Chance = by_chance
+) -> Log:
+    """The log of a connector; where there is none, one that is not begun. A LIST and a GET."""
+    plain = Log(store, LogLayout(root, connector), log_key)
+    epoch = newest_epoch(plain)
+    if epoch is not None:
+        return plain._of(epoch)
+    return plain if plain._first_key() is not None else plain._not_begun(0, chance)
+
+
+def next_log(log: Log, chance: Chance = by_chance) -> Log:
+    """A log that is not begun, to be the connector's instead of this one, which is lost."""
+    epoch = newest_epoch(log)
+    return log._not_begun(0 if epoch is None else epoch.number + 1, chance)
+
+
+def newest_epoch(log: Log) -> Epoch | None:
+    """The claim that counts, of all logs of a connector."""
+    layout = log.layout
+    for info in log.store.list(layout.epoch_prefix, limit=1):
+        data = log.get(info.key)
+        if data is None:
+            raise LogDamaged(f"{info.key} was listed and then gone: something deletes claims.", next="Stop it.")
+        epoch = _epoch_in(info.key, data)
+        if (layout.epoch_key(epoch.number), epoch.connector) != (info.key, layout.connector):
+            raise LogDamaged(
+                f"The epoch {info.key} says it is number {epoch.number} of connector {epoch.connector}.", next=_RESTORE
+            )
+        return epoch
+    return None
+
+
+def _epoch_in(key: str, data: bytes) -> Epoch:
+    epoch = decode(Epoch, key, data)
+    if not is_epoch(epoch.id):
+        raise LogDamaged(f"The epoch {key} has no id that an epoch has.", next=_RESTORE)
+    return epoch

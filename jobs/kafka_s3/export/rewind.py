@@ -51,6 +51,7 @@ class Move:
 class Found:
     """What a rewind would do. `closes`: a plan that is open, which it ends."""
 
+    log: Log
     head: Committed
     closes: Planned | None
     world: World
@@ -62,6 +63,7 @@ def look(exporter: Exporter, targets: Mapping[TopicPartition, int]) -> Found:
 
     Reads the log back to the oldest range that is withdrawn.
     """
+    exporter = exporter.at_work()
     head, closes, world = _begin(exporter)
     problems = [
         Problem(f"--to {tp}", str(offset), why)
@@ -77,7 +79,7 @@ def look(exporter: Exporter, targets: Mapping[TopicPartition, int]) -> Found:
     ]
     if problems:
         raise ConfigurationError(f"Connector {exporter.settings.name} cannot be rewound like this:", problems=problems)
-    return Found(head, closes, world, moves)
+    return Found(exporter.log, head, closes, world, moves)
 
 
 def rewind(exporter: Exporter, found: Found, request: RunRequest) -> Committed:
@@ -110,7 +112,9 @@ def rewind(exporter: Exporter, found: Found, request: RunRequest) -> Committed:
         plan_sha256=None if found.closes is None else found.closes.sha256,
         reason="; ".join(f"{tp} from {move.before} to {move.position}" for tp, move in moves.items()),
     )
-    return put(exporter.log, entry)
+    committed = put(found.log, entry)
+    found.log.check_current()
+    return committed
 
 
 def accept_by_hand(
@@ -120,6 +124,7 @@ def accept_by_hand(
 
     Raises `ConfigurationError` if nothing is wrong with one, or if only a person can say where it goes on.
     """
+    exporter = exporter.at_work()
     head, closes, world = _begin(exporter)
     problems = []
     accepted: dict[LeftOut, None] = {}
@@ -131,7 +136,9 @@ def accept_by_hand(
         accepted |= dict.fromkeys(meant)
     if problems:
         raise ConfigurationError(f"Connector {exporter.settings.name} cannot accept this:", problems=problems)
-    return accept(exporter, request, head, world, list(accepted), tell, closes=closes), tuple(accepted)
+    committed = accept(exporter, request, head, world, list(accepted), tell, closes=closes)
+    exporter.log.check_current()
+    return committed, tuple(accepted)
 
 
 def _begin(exporter: Exporter) -> tuple[Committed, Planned | None, World]:
@@ -139,7 +146,7 @@ def _begin(exporter: Exporter) -> tuple[Committed, Planned | None, World]:
     head = log.newest()
     if head is None:
         raise LogMissing(
-            f"Connector {exporter.settings.name} has no log entry under {log.layout.log_prefix}.",
+            f"Connector {exporter.settings.name} has no log entry under {log.where}.",
             next="Nothing was exported yet: there is nothing to rewind.",
         )
     return head, log.open_plan(head), observe(exporter.settings, exporter.broker, head)

@@ -10,7 +10,7 @@ Nothing but the bucket is remembered between two runs, and nothing but `If-None-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kafka_s3 import __version__
@@ -29,14 +29,13 @@ from kafka_s3.export.changes import changed_while_read, waits, why_not_read
 from kafka_s3.export.diagnosis import said
 from kafka_s3.export.entries import boundary, failed_under, new_entry, put, same_commit, topics_after, unfinished_later
 from kafka_s3.export.garbage.gc import abort_lost_uploads, sweep
-from kafka_s3.export.log import Committed, Log, Lost, Planned, check_has_key
+from kafka_s3.export.log import Chance, Committed, Log, Lost, Planned, by_chance, check_has_key, open_log
 from kafka_s3.export.outcome import Exported, contiguous
 from kafka_s3.export.passed import Passed
 from kafka_s3.export.planner import AtEnd, World, next_plan, observe, to_repeat
 from kafka_s3.export.reached import write_reached
 from kafka_s3.export.report import RunReport as RunReport
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
-from kafka_s3.naming import LogLayout
 from kafka_s3.planning import PinnedEnds, RunRequest, interval_of
 from kafka_s3.ports import Broker, ObjectStore
 from kafka_s3.ranges import TopicPartition
@@ -52,15 +51,26 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """One connector's settings and the ports it works over."""
+    """One connector's settings and the ports it works over. `chance`: what a log that is begun is told from others by.
+
+    `opened`: the log that a program stays with, once it has found it; where none is given, each look finds it anew.
+    """
 
     settings: Settings
     store: ObjectStore
     broker: Broker
+    chance: Chance = by_chance
+    opened: Log | None = field(default=None, compare=False)
 
     @property
     def log(self) -> Log:
-        return Log(self.store, LogLayout(self.settings.log_root, self.settings.name), self.settings.log_key)
+        if self.opened is not None:
+            return self.opened
+        return open_log(self.store, self.settings.log_root, self.settings.name, self.settings.log_key, self.chance)
+
+    def at_work(self) -> Exporter:
+        """The same for one program, which is fenced if the log is begun anew while it works (DESIGN §11.2)."""
+        return replace(self, opened=self.log)
 
 
 def prepare(exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None) -> tuple[Planned | None, World]:
@@ -68,6 +78,7 @@ def prepare(exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None
 
     Raises `Fenced` if another run planned at the same moment.
     """
+    exporter = exporter.at_work()
     head, world, planned = begin(exporter, request, tell)
     if planned is None:
         pinned = _pinned(exporter, head, request)
@@ -85,7 +96,7 @@ def run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell) -
     """Do all there is to do for a request, and say how it went. Raises what stops the whole run."""
     report = RunReport(rejected_max=exporter.settings.dead_letters.fraction_attention)
     try:
-        _run(exporter, request, execute, tell, report)
+        _run(exporter.at_work(), request, execute, tell, report)
     except ExporterError:
         for _, failure in report.failures:  # nobody gets the report
             tell(f"failed: {failure.reason}")
@@ -105,6 +116,7 @@ def _run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell, 
             head, world, step = _next(exporter, request, head, world, pinned, failed, tell)
             if isinstance(step, AtEnd):
                 write_reached(exporter.settings, exporter.log, exporter.broker, request, head, world, step, tell)
+                exporter.log.check_current()
                 break
             planned = _write_plan(exporter, step, head)
         if planned.plan.run.run_id == request.run_id:
@@ -112,6 +124,7 @@ def _run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell, 
         head, failures = _close(exporter, planned, world, head, request, execute, tell)
         report.committed.append(head)
         report.failures += failures
+        exporter.log.check_current()
         if head.entry.kind is Kind.COMMIT:
             for line in sweep(exporter, planned.plan) if is_inherited else abort_lost_uploads(exporter, head.entry):
                 tell(line)

@@ -17,9 +17,8 @@ from kafka_s3.errors import ConfigurationError, KafkaUnavailable
 from kafka_s3.export.diagnosis import JUDGED_ENTRIES, LettersUnsent, Problem, of_log
 from kafka_s3.export.health import Health, look
 from kafka_s3.export.letters.objects import read_letters
-from kafka_s3.export.log import Log
+from kafka_s3.export.log import Log, open_log
 from kafka_s3.export.reexport import windows
-from kafka_s3.naming import LogLayout
 from kafka_s3.ports import Broker, ObjectStore
 from kafka_s3.settings.model import Settings
 from kafka_s3_airflow.page.asked import Answer, Asked, Limits
@@ -67,7 +66,7 @@ class EntryWanted:
     seq: int
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(slots=True, repr=False)
 class _Loaded:
     """A connector's settings, secrets among them, and its bucket, since when."""
 
@@ -75,6 +74,7 @@ class _Loaded:
     settings: Settings
     store: ObjectStore
     at_ms: int
+    log: Log | None = None  # its log, once it is begun
 
 
 class Observer:
@@ -194,7 +194,7 @@ class Observer:
         bucket = loaded.settings.s3.bucket
         return LogView(
             bucket=bucket,
-            where=f"s3://{bucket}/{history.log.layout.log_prefix}",
+            where=f"s3://{bucket}/{history.log.where}",
             committed=committed,
             open_plan=planned.plan if planned is not None else None,
             rows=page.rows,
@@ -286,8 +286,12 @@ class Observer:
 
 
 def _log(loaded: _Loaded) -> Log:
+    """Found once for a while: a log that is begun anew is shown when the settings are read again."""
     settings = loaded.settings
-    return Log(loaded.store, LogLayout(settings.log_root, settings.name), settings.log_key)
+    log = loaded.log or open_log(loaded.store, settings.log_root, settings.name, settings.log_key)
+    if log.claims is None:
+        loaded.log = log
+    return log
 
 
 def _dag_of(wanted: CommitsWanted | EntryWanted) -> str:

@@ -33,10 +33,9 @@ from kafka_s3.export.adopt.objects import (
     why_not_countable,
 )
 from kafka_s3.export.entries import new_entry
-from kafka_s3.export.log import Committed, Log, Lost
+from kafka_s3.export.log import Committed, Log, Lost, next_log
 from kafka_s3.export.planner import World, observe
 from kafka_s3.export.run import Exporter
-from kafka_s3.naming import parse_seq
 from kafka_s3.planning import RunRequest
 from kafka_s3.ports import GroupOffsets, RecordSource
 from kafka_s3.ranges import TopicPartition
@@ -55,9 +54,9 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What `look` found. Without a dispute it can be adopted. `seq`: the number that the entry gets."""
+    """What `look` found. Without a dispute it can be adopted. `log`: a new one, whose first entry says so."""
 
-    seq: int
+    log: Log
     cluster_id: str
     topics: Mapping[str, TopicState]
     decisions: tuple[Decision, ...]
@@ -76,14 +75,15 @@ def look(exporter: Exporter, source: RecordSource, choice: Choice, tell: Callabl
     """
     settings, log, broker = exporter.settings, exporter.log, exporter.broker
     _check_no_log(log)
+    new = next_log(log, exporter.chance)
     world = observe(settings, broker, None)
     if world.left_out:
         raise KafkaUnavailable(f"{world.left_out[0]}", next="Nothing was written: positions are taken over together.")
     _check_given(choice, world)
     owned = {topic for topic in sorted(world.topics) if first_use.is_ours(log, settings, topic)}
-    seq = _first_free_seq(log)
-    _check_no_log(log)  # a plan may be that of a first run at work, which wrote its entry before
-    if seq:  # there was a plan or an announcement: whatever lies there may be this exporter's
+    was_there = _had_log(log)
+    _check_no_log(log.current())  # a plan may be that of a first run at work, which wrote its entry before
+    if was_there:  # whatever lies there may be this exporter's
         owned |= set(world.topics)
     stored = {
         topic: sort_out(settings.layout, topic, log.store.list(settings.layout.topic_prefix(topic)), world.topics)
@@ -111,7 +111,7 @@ def look(exporter: Exporter, source: RecordSource, choice: Choice, tell: Callabl
     with ThreadPoolExecutor(settings.limits.tasks_max) as pool:  # a decision may have to read Kafka
         decisions = tuple(pool.map(lambda each: decide(each, choice), evidence))
     return Found(
-        seq=seq,
+        log=new,
         cluster_id=world.cluster_id,
         topics=_topics(world, stored, decisions),
         decisions=decisions,
@@ -121,13 +121,14 @@ def look(exporter: Exporter, source: RecordSource, choice: Choice, tell: Callabl
 
 
 def adopt(exporter: Exporter, found: Found, request: RunRequest) -> Committed:
-    """Write the first entry, then claim the topics. Raises `Fenced` if somebody wrote an entry first.
+    """Write the first entry of a new log, then claim the topics. Raises `Fenced` if somebody wrote an entry first.
 
-    In this order: a claim without an entry would look like a log that was lost. A run claims what is missing.
+    Programs of the log that was lost are fenced by that, whatever they do when they wake (DESIGN §11.2). In this order:
+    a claim without an entry would look like a log that was lost. A run claims what is missing.
     """
     assert found.is_settled, "a dispute is never adopted"
-    settings, log = exporter.settings, exporter.log
-    newest = log.newest()  # the number alone fences nobody who wrote below it: a log that was restored meanwhile
+    settings, log = exporter.settings, found.log
+    newest = log.current().newest()  # of a log that was restored meanwhile
     if newest is not None:
         raise _fenced_by(newest.entry)
     for topic in found.topics:
@@ -141,7 +142,7 @@ def adopt(exporter: Exporter, found: Found, request: RunRequest) -> Committed:
         topics=dict(found.topics),
         reason="; ".join(f"{decision.tp} at {decision.position}: {decision.source}" for decision in found.decisions),
     )
-    committed = log.put_entry(msgspec.structs.replace(entry, seq=found.seq))
+    committed = log.put_entry(entry)
     if isinstance(committed, Lost):
         raise _fenced_by(committed.winner.entry)
     for topic in found.topics:
@@ -161,7 +162,7 @@ def _check_no_log(log: Log) -> None:
     if head is not None:
         raise ConfigurationError(
             f"Connector {log.layout.connector} has a log already: the newest entry is {head.entry.seq} "
-            f"({head.entry.kind}) under {log.layout.log_prefix}.",
+            f"({head.entry.kind}) under {log.where}.",
             next="adopt is for data without a log. `kafka-s3 status` shows the positions; `kafka-s3 run` goes on.",
         )
 
@@ -175,14 +176,10 @@ def _check_given(choice: Choice, world: World) -> None:
         )
 
 
-def _first_free_seq(log: Log) -> int:
-    """0, or the number after every plan and announcement that a lost log left behind: they stay what they are."""
-    newest = -1
-    for prefix in (log.layout.plan_prefix, log.layout.announced_prefix):
-        for info in log.store.list(prefix, limit=1):
-            seq = parse_seq(info.key)
-            newest = max(newest, -1 if seq is None else seq)
-    return newest + 1
+def _had_log(log: Log) -> bool:
+    """Whether a log that is lost left anything behind: it stays where it is, and what it is."""
+    folders = (log.layout.epoch_prefix, f"{log.layout.home}plan/", f"{log.layout.home}announced/")
+    return any(True for folder in folders for _ in log.store.list(folder, limit=1))
 
 
 def _group(exporter: Exporter, choice: Choice, world: World) -> tuple[GroupOffsets, str]:

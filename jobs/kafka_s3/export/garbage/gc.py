@@ -9,6 +9,9 @@ Why none of this can race with a run, a rewind or another collection is said in 
 as it was when it began, so what is committed meanwhile is at or above its positions and is left alone; `delete` reads
 what was committed since all the same, and stops if it lists a key that it must not.
 
+Nothing here deletes once the connector's log is another one (DESIGN §11.2): that is looked at after objects were looked
+for, so none of them is one that a run of a log begun later has written.
+
 `collect` goes over the windows that were exported again too, by a rule of their own: see `reexport.leftovers`.
 
 Memory of `collect`: about 200 bytes for each object that the log lists, about 400 for each orphan, and the commits of
@@ -220,6 +223,7 @@ def delete(
     Raises `LogDamaged`, and deletes nothing, if an entry written since lists one of them after all; `TemporaryError`
     if one of their windows was deleted by hand since, and so may have been exported again.
     """
+    log.check_current()
     _check_unlisted(log, garbage)
     for window in garbage.windows:
         if not window.is_current():
@@ -299,12 +303,16 @@ def _swept(exporter: Exporter, plan: Plan) -> list[str]:
         for keys, is_whole in in_order(pool, partial(_keys, store), where, PARALLEL):
             objects += [key for key in keys if key not in listed and doomed(key)]
             complete = complete and is_whole
+    if objects:
+        log.check_current()
     for key in dict.fromkeys(objects):
         store.delete(key)
     said = [] if complete else [f"plan {plan.seq}: not all keys were looked at: `kafka-s3 gc` finds what is left"]
     uploads, refused = open_uploads(store, territory.prefixes, lambda key, _: doomed(key))
     if refused:
         said.append(f"plan {plan.seq}: {refused}")
+    if uploads:
+        log.check_current()
     for upload in uploads:
         store.abort_upload(upload)
     if objects or uploads:
@@ -328,10 +336,12 @@ def abort_lost_uploads(exporter: Exporter, entry: Entry) -> list[str]:
     try:
         for keys in (objects.union(each.key for each in beside if each.size > large), letters):
             prefix = commonprefix(list(keys))  # noqa: RUF071 - S3's prefixes are characters, too
-            for upload in list(store.uploads(prefix)) if keys else ():
-                if upload.key in keys:
-                    store.abort_upload(upload)
-                    aborted += 1
+            lost = [upload for upload in store.uploads(prefix) if upload.key in keys] if keys else []
+            if lost:
+                exporter.log.check_current()
+            for upload in lost:
+                store.abort_upload(upload)
+                aborted += 1
     except StoreRefused:
         return []  # for want of a permission that no export needs; it would be said with every commit
     except ExporterError as error:

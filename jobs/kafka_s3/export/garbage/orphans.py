@@ -119,7 +119,7 @@ def survey(log: Log, head: Entry, places: Iterable[Place], *, topics: Sequence[s
     `topics`: those to look at; all that the log knows unless given.
     """
     looked_at = sorted(head.topics) if topics is None else topics
-    ours = Owner(connector=log.layout.connector, log=log.layout.log_prefix)
+    ours = Owner(connector=log.layout.connector, log=log.layout.name)
     owners = _owner_keys(log)
     mine: list[tuple[Place, str]] = []
     own: set[str] = set()

@@ -66,7 +66,8 @@ def look(settings: Settings, live: Log, window: Interval, commit: Committed) -> 
     if not topics:
         return Leftovers(log, commit)
     configurations = Configurations(settings)
-    copied = {each.live for plan in plans for each in plan.ranges if each.is_copied and each.live is not None}
+    here = [plan for plan in plans if (plan.live_epoch or "") == live.layout.epoch]
+    copied = {each.live for plan in here for each in plan.ranges if each.is_copied and each.live is not None}
     for plan in [*plans, *(planned.plan for seq in sorted(copied) if (planned := live.plan(seq)) is not None)]:
         configurations.of(plan)
     mapped = {_of_all_windows(settings, place) for place in configurations.places()}

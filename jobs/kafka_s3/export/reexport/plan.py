@@ -91,6 +91,7 @@ def make_plan(
     ranges = [msgspec.structs.replace(each, generation=(each.generation or 0) + first_generation) for each in ranges]
     ranges.sort(key=lambda each: (each.tp, each.generation or 0, each.start))
     return Plan(
+        live_epoch=live.log.layout.epoch or None,
         seq=0 if head is None else head.entry.seq + 1,
         connector=window_id(window),
         previous_sha256="" if head is None else head.sha256,

@@ -30,7 +30,7 @@ from kafka_s3.export.reexport.names import first_generation, over_generation, wi
 from kafka_s3.export.reexport.plan import check_apart, live_ranges, make_plan
 from kafka_s3.export.reexport.reached import Live, check_reached
 from kafka_s3.export.reexport.select import LiveRange
-from kafka_s3.export.reexport.window import check_window, claimed_layout, of_window, window_id
+from kafka_s3.export.reexport.window import check_window, claimed_layout, log_layout, of_window, window_id
 from kafka_s3.export.report import RunReport
 from kafka_s3.export.run import Execute, Exporter, Tell, executed, why_not_finished
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
@@ -56,7 +56,12 @@ class _Site:
     def of(cls, exporter: Exporter, request: RunRequest) -> _Site:
         window = check_window(request.interval)
         settings = of_window(exporter.settings, window)
-        return cls(exporter, window, settings, Exporter(settings, exporter.store, exporter.broker).log)
+        return cls(
+            exporter.at_work(),
+            window,
+            settings,
+            Log(exporter.store, log_layout(exporter.settings, window), settings.log_key),
+        )
 
 
 def prepare(
@@ -204,6 +209,8 @@ def _close(
     """Commit all of a plan, or void it: a window is never there in part."""
     plan, settings = planned.plan, site.settings
     why_not = why_not_finished(plan, settings)
+    if (plan.live_epoch or "") != site.live.log.layout.epoch:
+        why_not = "the connector's log was begun anew since"
     if why_not is not None:
         tell(f"plan {plan.seq} is voided: {why_not}")
         return _Closed(put(site.log, _entry(site, planned, head, request, Kind.VOID, reason=why_not)), [])
@@ -220,6 +227,7 @@ def _close(
         return _Closed(voided, failures, _compacted(plan, results, live))
     done = tuple(made for each in plan.ranges if (made := results[each].entry) is not None)
     entry = _entry(site, planned, head, request, Kind.COMMIT, ranges=done)
+    site.live.log.check_current()
     passing(CrashPoint.COMMITTING)
     committed = site.log.put_entry(entry)
     if isinstance(committed, Lost):

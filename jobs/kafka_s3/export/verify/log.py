@@ -116,8 +116,9 @@ def _read(log: Log, seq: int, *, with_plan: bool) -> _Slot:
     try:
         data = log.get(key) or b""
         entry = decode(Entry, key, data)
-        if (entry.seq, entry.connector) != (seq, log.layout.connector):
-            raise LogDamaged(f"It says it is number {entry.seq} of connector {entry.connector}.", next=RESTORE)
+        if (entry.seq, entry.connector, entry.epoch or "") != (seq, log.layout.connector, log.layout.epoch):
+            says = f"It says it is number {entry.seq} of connector {entry.connector}, epoch {entry.epoch}."
+            raise LogDamaged(says, next=RESTORE)
     except LogDamaged as error:
         return _Slot(seq, key, sha256_of(data), error)
     return _Slot(seq, key, sha256_of(data), entry, _plan(log, seq) if with_plan and entry.plan_sha256 else None)
@@ -155,6 +156,9 @@ def _check_oldest(log: Log, oldest: _Slot, findings: Findings) -> None:
         findings.add(key, expected="the log down to entry 0", found=f"entry {oldest.seq} as the oldest", next=RESTORE)
     elif oldest.entry is not None and oldest.entry.previous_sha256 is not None:
         findings.add(oldest.key, expected="no entry before entry 0", found="one named", next=STRANGE)
+    elif oldest.entry is not None and log.epoch is not None and log.epoch.first_sha256 != oldest.sha256:
+        named = f"sha256 {log.epoch.first_sha256}, which {log.layout.epoch_key(log.epoch.number)} names"
+        findings.add(oldest.key, expected=named, found=oldest.sha256, next=RESTORE)
 
 
 def _with_plan(log: Log, slot: _Slot, entry: Entry, findings: Findings) -> CheckedEntry:

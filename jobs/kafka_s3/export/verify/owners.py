@@ -18,7 +18,7 @@ _SHARED = "Two connectors must never write the same keys: stop one of them, and 
 
 def check_owners(log: Log, claims: Iterable[tuple[str, str]], findings: Findings) -> None:
     """`claims`: topics.dir and topic of every object of the log. Each has an owner, and it is this connector."""
-    ours = Owner(connector=log.layout.connector, log=log.layout.log_prefix)
+    ours = Owner(connector=log.layout.connector, log=log.layout.name)
     for topics_dir, topic in sorted(claims):
         key = log.layout.owner_key(topics_dir, topic)
         expected = f"connector {ours.connector} as the owner of topic {topic}"
