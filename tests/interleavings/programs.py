@@ -56,7 +56,10 @@ class Asked:
 
 
 def exporter_of(world: World) -> Exporter:
-    return Exporter(world.settings(), world.transport.store(), world.broker())  # type: ignore[arg-type]
+    def chance() -> str:
+        return f"{world.chance.getrandbits(64):016x}"
+
+    return Exporter(world.settings(), world.transport.store(), world.broker(), chance)  # type: ignore[arg-type]
 
 
 def executor(world: World, actor: Actor, settings: Settings) -> Execute:

@@ -59,7 +59,8 @@ class Ledger:
         """
         self._check_unchanged(contents, deleted)
         self.log = log_in(contents)
-        keys = [key for key in contents if key.startswith(self.log.log_prefix)]  # newest first
+        prefix = self.log.log_prefix  # without a claim, no first run's entry counts
+        keys = [key for key in contents if key.startswith(prefix) and "/" not in key.removeprefix(prefix)]
         seq = -1 if self.head is None else self.head.seq
         for key in reversed(keys):
             if (parse_seq(key) or 0) > seq:
