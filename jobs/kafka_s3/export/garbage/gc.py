@@ -8,9 +8,7 @@
 Why none of this can race with a run, a rewind or another collection is said in `orphans`. `collect` goes by the log
 as it was when it began, so what is committed meanwhile is at or above its positions and is left alone; `delete` reads
 what was committed since all the same, and stops if it lists a key that it must not.
-
-Nothing here deletes once the connector's log is another one (DESIGN §11.2): that is looked at after objects were looked
-for, so none of them is one that a run of a log begun later has written.
+Nothing is deleted once the log is another one (DESIGN §11.2): that is looked at after all else.
 
 `collect` goes over the windows that were exported again too, by a rule of their own: see `reexport.leftovers`.
 
@@ -20,7 +18,7 @@ windows that have any. Of `sweep`: the keys of the entries since the plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from os.path import commonprefix
@@ -30,25 +28,24 @@ from kafka_s3.commit_log import Entry, Interval, Kind, Plan
 from kafka_s3.errors import ExporterError, LogDamaged, StoreRefused, TemporaryError
 from kafka_s3.export.ahead import AHEAD, PARALLEL, in_order, workers
 from kafka_s3.export.garbage.orphans import Orphan, Territory, find, keys_of, open_uploads, survey
-from kafka_s3.export.garbage.places import NOTHING_NAMED, Configurations, Named, Place, known, place_of
+from kafka_s3.export.garbage.places import NOTHING_NAMED, Configurations, Named, known, place_of
+from kafka_s3.export.garbage.searches import keys_under, searches
 from kafka_s3.export.log import Log
 from kafka_s3.export.reexport.leftovers import Leftovers, left_in
 from kafka_s3.export.reexport.listing import newest_first
 from kafka_s3.export.reexport.window import window_id
 from kafka_s3.export.verify.findings import Findings
 from kafka_s3.export.verify.log import walk
-from kafka_s3.naming import DataName, Naming, parse_seq
-from kafka_s3.ports import ObjectStore, OpenUpload
+from kafka_s3.naming import DataName, parse_seq
+from kafka_s3.ports import OpenUpload
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.settings.model import DefaultPartitioner, SchemaAffix, Settings
+from kafka_s3.settings.model import Settings
 
 if TYPE_CHECKING:
     from kafka_s3.export.run import Exporter  # which sweeps
 
 #: Deletions that fail before the rest is left for another time: by then it is the store, or a permission.
 FAILURES_MAX: Final = 10
-#: Keys under one prefix that a sweep looks at: 20 requests.
-SWEEP_KEYS_MAX: Final = 20_000
 _KNOWN: Final = frozenset({Kind.COMMIT, Kind.VOID, Kind.CHECKPOINT, Kind.ADOPT, Kind.REWIND})
 
 
@@ -291,7 +288,7 @@ def _swept(exporter: Exporter, plan: Plan) -> list[str]:
     head, listed = entries[0], {key for entry in entries for key in keys_of(entry)}
     whole = {tp: span for tp, span in _whole(plan).items() if settings.exports(tp.topic)}
     territory = survey(log, head, [place_of(settings)], topics=sorted({tp.topic for tp in whole}))
-    where = sorted({each for place, topic in territory.places for each in _searches(place, topic, settings, whole)})
+    where = sorted({each for place, topic in territory.places for each in searches(place, topic, settings, whole)})
 
     def doomed(key: str) -> bool:
         what = territory.fate(key, head, ())
@@ -300,19 +297,17 @@ def _swept(exporter: Exporter, plan: Plan) -> list[str]:
     objects: list[str] = []
     complete = True
     with workers(PARALLEL) as pool:
-        for keys, is_whole in in_order(pool, partial(_keys, store), where, PARALLEL):
+        for keys, is_whole in in_order(pool, partial(keys_under, store), where, PARALLEL):
             objects += [key for key in keys if key not in listed and doomed(key)]
             complete = complete and is_whole
-    if objects:
+    uploads, refused = open_uploads(store, territory.prefixes, lambda key, _: doomed(key))
+    if objects or uploads:
         log.check_current()
     for key in dict.fromkeys(objects):
         store.delete(key)
     said = [] if complete else [f"plan {plan.seq}: not all keys were looked at: `kafka-s3 gc` finds what is left"]
-    uploads, refused = open_uploads(store, territory.prefixes, lambda key, _: doomed(key))
     if refused:
         said.append(f"plan {plan.seq}: {refused}")
-    if uploads:
-        log.check_current()
     for upload in uploads:
         store.abort_upload(upload)
     if objects or uploads:
@@ -364,43 +359,3 @@ def _is_of(plan: Plan, whole: Mapping[TopicPartition, tuple[int, int]], name: Da
     if span is None or name.generation != plan.topics[name.topic].generation:
         return False
     return span[0] <= name.start_offset < span[1]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class _Search:
-    """Keys to look at: those of a prefix, after one key and before another."""
-
-    prefix: str
-    start_after: str = ""
-    before: str = ""
-
-
-def _searches(
-    place: Place, topic: str, settings: Settings, whole: Mapping[TopicPartition, tuple[int, int]]
-) -> Iterator[_Search]:
-    """Where the keys of a plan lie: under the default partitioner exactly there, else anywhere in the topic."""
-    layout, f, width = place.layout, place.layout.file_delim, place.layout.offset_pad_width
-    by_partition = isinstance(settings.partitioner, DefaultPartitioner) and settings.schema_affix is SchemaAffix.NONE
-    for tp, (start, end) in whole.items():
-        if tp.topic != topic:
-            continue
-        # Padded offsets sort as numbers do, and "~" comes after every suffix.
-        if place.owned and by_partition and layout.naming is Naming.CONNECT and len(str(end)) <= width:
-            path = f"partition={tp.partition}{layout.directory_delim}"
-            prefix = f"{layout.topic_prefix(topic)}{path}{topic}{f}{tp.partition}{f}"
-            after = f"{prefix}{start - 1:0{width}d}~" if start else ""
-            yield _Search(prefix, after, f"{prefix}{end:0{width}d}")
-        else:
-            yield _Search(layout.topic_prefix(topic))
-
-
-def _keys(store: ObjectStore, search: _Search) -> tuple[list[str], bool]:
-    """The keys of a search, and whether these are all of them."""
-    keys: list[str] = []
-    for info in store.list(search.prefix, start_after=search.start_after):
-        if search.before and info.key >= search.before:
-            break
-        if len(keys) == SWEEP_KEYS_MAX:
-            return keys, False
-        keys.append(info.key)
-    return keys, True
