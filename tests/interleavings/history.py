@@ -36,7 +36,7 @@ ALIVE_MAX = 6
 LENGTH = 160
 SOMEBODY = (
     *("run", "run", "gc", "gc", "rewind", "accept", "window", "window", "redrive", "verify", "status", "clear"),
-    *("backfill", "configuration"),
+    *("backfill", "configuration", "success by hand"),
 )
 TRIES_MAX = {"plan": 2, "export": 3, "complete": 2}
 
@@ -75,6 +75,14 @@ class DagRun:
         """Somebody clears the run: all of it is done again, under the same name."""
         self.state, self.stage, self.actor, self.failed = "running", "plan", None, False
         self.world.reached["a run cleared"] += 1
+
+    def mark_success(self) -> None:
+        """Somebody marks the task that is at work, or failed, as a success; what is at work is killed."""
+        actor = self.actor
+        if actor is not None and not actor.ended:
+            self.world.scheduler.kill(actor)
+        self.stage, self.actor, self.failed, self.state = "complete", None, False, "running"
+        self.world.reached["a success by hand"] += 1
 
     def _look(self, actor: Actor) -> None:
         error, result = actor.error, actor.result
@@ -145,6 +153,7 @@ class History:
             mapping |= more if chance.random() < often else {}
         mapping["export.batch.records.max"] = chance.choice(["4", "9", "100"])
         mapping["export.timestamps.enable"] = chance.choice(["true", "false"])
+        mapping |= {"export.log.key": "0123456789abcdef" * 2} if chance.random() < 0.2 else {}
         mapping["export.on.data.loss"] = chance.choice(["record", "fail"])
         mapping["export.on.topic.recreated"] = chance.choice(["restart", "fail"])
         return mapping
@@ -321,6 +330,8 @@ class History:
             world.start(name, programs.reexport(world, asked), asked)
         elif what == "clear" and (ended := [run for run in self.runs if run.state in ("failed", "success")]):
             chance.choice(ended).clear()
+        elif what == "success by hand" and self.runs and (run := chance.choice(self.runs)).stage != "plan":
+            run.mark_success()
         elif what == "backfill" and self.boundary > 1:
             end = T0 + chance.randint(0, self.boundary - 1) * HOUR_MS
             self._dag_run(name, Interval(end - HOUR_MS, end))

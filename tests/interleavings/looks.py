@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_s3.commit_log import Entry
+from kafka_s3.commit_log import Entry, Interval
 from kafka_s3.errors import ExporterError
 from kafka_s3.export.announce import announcement, mark
 from kafka_s3.export.diagnosis import of_log
@@ -17,6 +17,8 @@ from kafka_s3.export.health import look as look_at_health
 from kafka_s3.export.letters.redrive import Wanted, redrive
 from kafka_s3.export.letters.report import report
 from kafka_s3.export.log import Committed
+from kafka_s3.export.reexport.run import run as run_again
+from kafka_s3.export.reexport.window import of_window
 from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.task import export_range
 from kafka_s3.export.verify.verify import Kafka as Against
@@ -34,6 +36,9 @@ from tests.scenario.kafka import TOPICS, Gone
 
 if TYPE_CHECKING:
     from tests.interleavings.world import World
+
+
+HOUR_MS = 3_600_000
 
 
 def _silent(_: object) -> None:
@@ -231,6 +236,7 @@ def finish(world: World) -> None:
         _require(at == end, "the end", f"{tp}: the position is {at}, and the log ends at {end}")
     _check_letters(world, exporter)
     _tell_all(world, exporter)
+    _export_again(world, exporter)
     check_quiet(world)
     for _ in range(2):
         garbage = collect(exporter.settings, exporter.log, parallel=1)
@@ -242,6 +248,26 @@ def finish(world: World) -> None:
     left += [each.key for each in world.bucket.uploads.values() if book.is_collectable(each.key)]
     _require(not left, "the end", f"gc leaves {left}")
     _require(not (garbage and garbage.objects), "the end", f"gc finds something twice: {garbage and garbage.objects}")
+
+
+def _export_again(world: World, exporter: Exporter) -> None:
+    """One window more, of an hour that is over: it is committed or refused, and right in either case."""
+    first = min(world.truth.stamps.values()) // HOUR_MS
+    start_ms = world.chance.randint(first, max(first, world.clock_ms // HOUR_MS - 1)) * HOUR_MS
+    window = Interval(start_ms, start_ms + HOUR_MS)
+    inside = of_window(exporter.settings, window)
+    world.began["last window"] = world.truth.snapshot()
+
+    def execute(tasks):  # type: ignore[no-untyped-def]
+        return [export_range(inside, task, exporter.store, exporter.broker) for task in tasks]  # type: ignore[arg-type]
+
+    request = RunRequest("last window", 1, window, world.clock_ms)
+    try:
+        done = run_again(exporter, request, execute, _silent).exit_status
+    except ExporterError as error:
+        done = error.exit_status
+    world.rules.check()
+    world.reached["the last window: exported" if done == 0 else "the last window: refused"] += 1
 
 
 def _check_letters(world: World, exporter: Exporter) -> None:
