@@ -83,6 +83,8 @@ class Windows:
     truth: Truth
     book: Book
     listed: dict[str, str] = field(default_factory=dict)  # key -> sha256
+    withdrawn: set[str] = field(default_factory=set)  # keys that no reader takes any more
+    of: dict[Interval, set[str]] = field(default_factory=dict)  # what each window lists
     committed: dict[Interval, set[int]] = field(default_factory=dict)
 
     def entry(self, key: str, contents: Mapping[str, bytes], began: Mapping[str, Snapshot]) -> None:
@@ -90,12 +92,17 @@ class Windows:
         folder, _, _ = key.removeprefix(WINDOWS).partition("/")
         window, entry = parse_window(folder), decode(Entry, key, contents[key])
         assert window is not None, key
+        if entry.restarts and window in self.committed:
+            self.withdrawn |= self.of.pop(window)
+            self.listed = {made: sha256 for made, sha256 in self.listed.items() if made not in self.withdrawn}
+            del self.committed[window]
         if entry.kind is not Kind.COMMIT:
             return
         if window in self.committed:
             raise Violation("window", f"window {folder} is committed twice: {key}")
         numbers: list[int] = []
         letters: list[int] = []
+        before = set(self.listed)
         for done in entry.ranges:
             done.check_accounting()
             self._take(done, contents, numbers, letters)
@@ -103,6 +110,7 @@ class Windows:
         if len(held) != len(numbers):
             raise Violation("window", f"window {folder} holds a record twice: {sorted(numbers)}")
         self.committed[window] = held
+        self.of[window] = set(self.listed) - before
         self._is_of_the_export(folder, window, held)
         plan_key = key.replace("/log/", "/plan/")
         plan = decode(Plan, plan_key, contents[plan_key])
@@ -138,7 +146,7 @@ class Windows:
         body = contents.get(made.key)
         if body is None or (len(body), hashlib.sha256(body).hexdigest()) != (made.size, made.sha256):
             raise Violation("window", f"{made.key} of a window's commit is not there, or not as its entry says")
-        if made.key in self.listed or made.key in self.book.listed:
+        if made.key in self.listed or made.key in self.withdrawn or made.key in self.book.listed:
             raise Violation("window", f"{made.key} of a window's commit is listed by another commit, too")
         self.listed[made.key] = made.sha256
         return body

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from kafka_s3.export.announce import Event
 from tests.interleavings.book import Book, Violation
 from tests.interleavings.truth import Snapshot, Truth
 
 
-def check_event(truth: Truth, book: Book, event: Event, began: Snapshot) -> None:
-    """`complete_until_ms`: all records before it are exported that were there when the run was planned."""
+def check_event(truth: Truth, book: Book, event: Event, at: Mapping[int, Snapshot]) -> None:
+    """`complete_until_ms`: all records before it are exported that were there when that time came.
+
+    Times are hours, as the schedule has them; `at`: what was there at each.
+    """
     until_ms = event.extra["complete_until_ms"]
     if until_ms is None:
         return
-    due = [fact for fact in began.due(until_ms) if event.topic in (None, fact.tp.topic)]
+    due = [fact for fact in at[until_ms].due(until_ms) if event.topic in (None, fact.tp.topic)]
     state = book.states[event.extra["seq"]]
     missing = truth.missing(due, state)
     if missing:

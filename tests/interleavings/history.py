@@ -183,6 +183,7 @@ class History:
     def _move(self) -> None:
         """One program goes on, or something else happens."""
         chance, scheduler = self.chance, self.world.scheduler
+        self.world.tick()
         for run in self.runs:
             run.go_on()
         drawn = chance.random()
@@ -326,8 +327,13 @@ class History:
             world.start(name, programs.accept(world, chance.choice([str(tp), tp.topic]), name))
         elif what == "window":
             end = T0 + chance.randint(0, self.boundary) * HOUR_MS
-            asked = Asked(name, Interval(end - HOUR_MS, end))
-            world.start(name, programs.reexport(world, asked), asked)
+            known = sorted(world.rules.windows.committed, key=lambda each: each.start_ms)
+            window = chance.choice([Interval(end - HOUR_MS, end), *known])
+            asked = Asked(name, window)
+            if window in known and chance.random() < 0.3:
+                world.start(name, programs.withdraw_window(world, asked), asked)
+            else:
+                world.start(name, programs.reexport(world, asked, anew=chance.random() < 0.5), asked)
         elif what == "clear" and (ended := [run for run in self.runs if run.state in ("failed", "success")]):
             chance.choice(ended).clear()
         elif what == "success by hand" and self.runs and (run := chance.choice(self.runs)).stage != "plan":

@@ -1,4 +1,4 @@
-"""Plays many seeds, and says which fail and why: `python -m tests.interleavings.hunt FIRST COUNT`."""
+"""Plays many seeds, and says which fail and why: `python -m tests.interleavings.hunt FIRST COUNT [LENGTH]`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import collections
 import sys
 import time
 
-from tests.interleavings.history import History
+from tests.interleavings.history import LENGTH, History
 
 
-def main(first: int, count: int) -> int:
+def main(first: int, count: int, length: int = LENGTH) -> int:
     reached: collections.Counter[str] = collections.Counter()
     failures: dict[str, list[int]] = {}
     began, commits = time.monotonic(), 0
     for seed in range(first, first + count):
-        history = History(seed)
+        history = History(seed, length)
         try:
             history.play()
         except Exception as error:  # whatever it is, it is told

@@ -14,7 +14,6 @@ from kafka_s3.export.diagnosis import of_log
 from kafka_s3.export.garbage.gc import collect, delete
 from kafka_s3.export.health import Health, State
 from kafka_s3.export.health import look as look_at_health
-from kafka_s3.export.letters.redrive import Wanted, redrive
 from kafka_s3.export.letters.report import report
 from kafka_s3.export.log import Committed
 from kafka_s3.export.reexport.run import run as run_again
@@ -31,7 +30,7 @@ from kafka_s3_airflow.page.model import AirflowFacts, Connector, LogView
 from kafka_s3_airflow.page.views import commit_row, detail
 from tests.interleavings.book import Violation
 from tests.interleavings.bucket import Bucket, Direct
-from tests.interleavings.programs import PARKING
+from tests.interleavings.programs import redrive_to_parking
 from tests.scenario.kafka import TOPICS, Gone
 
 if TYPE_CHECKING:
@@ -71,7 +70,8 @@ def troubles(world: World) -> set[TopicPartition]:
     truth, head = world.truth, world.book.head
     found = set(truth.down)
     for topic, state in ({} if head is None else head.topics).items():
-        for partition, position in state.positions.items():
+        later = {tp.partition: 0 for tp in truth.now if tp.topic == topic}
+        for partition, position in {**later, **state.positions}.items():
             tp = TopicPartition(topic, partition)
             if truth.topic_ids.get(topic) != state.topic_id:
                 found.add(tp)
@@ -282,7 +282,7 @@ def _check_letters(world: World, exporter: Exporter) -> None:
     live = {number for number, key in world.book.live.items() if key.startswith("_")}
     for again in (False, True):
         sink = _Letters([])
-        redrive(exporter.log, Wanted(), to=PARKING, again=False, sink=sink, at_ms=world.clock_ms, tell=_silent)
+        redrive_to_parking(exporter, sink, world.clock_ms)
         _require(not (again and sink.sent), "letters", f"a second redrive sends {sink.sent} again")
         world.redriven += sink.sent
         world.rules.check()

@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from kafka_s3.export import announce, completeness, rewind, run, status
+from kafka_s3.export.changes import Changes
 from kafka_s3.export.garbage.orphans import Fate
 from kafka_s3.export.letters import redrive, report
 from kafka_s3.export.reexport import leftovers
@@ -60,12 +61,20 @@ def _newest(log: Any) -> int:
     return int(log.newest().entry.seq)
 
 
+def _boundary(entry: Any, topics: Any, now_ms: int) -> int | None:
+    return None if entry.boundary_ms is None else int(entry.boundary_ms)
+
+
 def _lowered(state: Any, to: Any) -> Any:
     return msgspec.structs.replace(lowered(state, to), generation=state.generation)
 
 
 def _without_letters(log: Any, after_seq: int) -> Any:
     return _newest(log), []
+
+
+def _unchanged(*_: Any) -> Changes:
+    return Changes({}, frozenset())
 
 
 def _half(picked: Any) -> Iterator[Any]:
@@ -77,11 +86,11 @@ PLANTED = (
     _planted("data is put without a condition", "log", wire.Request, "is_conditional", property(_unconditional)),
     _planted("deleted by age, not by position", "log", Fate, "deletable", property(lambda f: f is not Fate.ADOPTED)),
     _planted("what a window lists is garbage", "window", leftovers, "keys_of", lambda _: ()),
-    _planted("an event does not look at the head", "event", announce, "_is_done", lambda *_: True),
+    _planted("an event goes by the connector's boundary", "event", announce, "complete_until_ms", _boundary),
     _planted("the newest entry alone is told", "entries told", announce, "_announced", lambda log: _newest(log) - 1),
     _planted("a marker proves nothing", "marker", completeness, "proves", lambda *_: True),
     _planted("a window does not wait for the export", "window lacks", reexport, "check_reached", lambda *_: None),
-    _planted("Kafka is not looked at after the last read", "log", run, "changed_while_read", lambda *_: {}),
+    _planted("Kafka is not looked at after the last read", "log", run, "changed_while_read", _unchanged),
     _planted("a loss leaves no gap", "log", run, "settle", _without_gaps),
     _planted("a rewind keeps the generation", "log", rewind, "_lowered", _lowered),
     _planted("letters count as reported unsent", "letters", report, "commits_with_letters", _without_letters),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafka_s3.commit_log import Interval
@@ -17,16 +17,18 @@ from kafka_s3.export.announce import Ended, announcement, mark
 from kafka_s3.export.completeness import Ran, mark_complete
 from kafka_s3.export.garbage.gc import collect, delete
 from kafka_s3.export.health import look as look_at_health
-from kafka_s3.export.letters.redrive import Wanted, redrive
+from kafka_s3.export.letters.redrive import Redriven, Wanted, redrive
 from kafka_s3.export.letters.report import report
 from kafka_s3.export.reexport.run import prepare as prepare_again
 from kafka_s3.export.reexport.run import run as run_again
+from kafka_s3.export.reexport.run import withdraw
 from kafka_s3.export.reexport.window import of_window
 from kafka_s3.export.rewind import accept_by_hand, look, rewind
 from kafka_s3.export.run import Execute, Exporter, prepare, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
 from kafka_s3.export.verify.verify import verify
 from kafka_s3.planning import RunRequest
+from kafka_s3.ports import LetterSink
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Settings
 from tests.interleavings.scheduler import Actor
@@ -98,7 +100,7 @@ def plan(world: World, asked: Asked) -> Body:
         planned, seen = prepare(exporter, asked.request(world), _silent)
         if planned is None and seen.left_out:
             return "waits" if EXIT_TEMPORARY in {left.exit_status for left in seen.left_out} else "failed"
-        world.told(actor, told.events, asked, well=False)
+        world.told(actor, told.events)
         for seq in told.seqs:
             mark(exporter.log, seq)
         return "nothing new" if planned is None else "planned"
@@ -131,7 +133,7 @@ def complete(world: World, asked: Asked, *, failed: bool) -> Body:
         settings = exporter.settings
         ended = Ended(asked.run_id, asked.interval, world.clock_ms)
         told = announcement(exporter.log, "archive", settings.exports, ended, named=settings.topics)
-        world.told(actor, told.events, asked, well=True)
+        world.told(actor, told.events)
         for seq in told.seqs:
             mark(exporter.log, seq)
         return "told"
@@ -193,21 +195,32 @@ def accept(world: World, name: str, run_id: str) -> Body:
     return body
 
 
-def reexport(world: World, asked: Asked) -> Body:
-    """A window, exported again: planned, then run."""
+def reexport(world: World, asked: Asked, *, anew: bool) -> Body:
+    """A window, exported again: planned, then run. `anew`: the one that is committed is withdrawn."""
 
     def body(actor: Actor) -> object:
         exporter = exporter_of(world)
-        planned = prepare_again(exporter, asked.request(world), _silent)
+        planned = prepare_again(exporter, asked.request(world), _silent, anew=anew)
         if planned is None:
             return "committed"
         assert asked.interval is not None
         inside = of_window(exporter.settings, asked.interval)
-        again = replace(asked, try_number=asked.try_number)
-        done = run_again(exporter, again.request(world, apart=True), executor(world, actor, inside), _silent)
+        done = run_again(exporter, asked.request(world, apart=True), executor(world, actor, inside), _silent)
         return done.exit_status
 
     return body
+
+
+def withdraw_window(world: World, asked: Asked) -> Body:
+    """`kafka-s3 reexport --withdraw`."""
+    return lambda actor: withdraw(exporter_of(world), asked.request(world), _silent)
+
+
+def redrive_to_parking(exporter: Exporter, sink: LetterSink, at_ms: int) -> Redriven:
+    exports = exporter.settings.exports
+    return redrive(
+        exporter.log, Wanted(), exports=exports, to=PARKING, again=False, sink=sink, at_ms=at_ms, tell=_silent
+    )
 
 
 def redrive_letters(world: World) -> Body:
@@ -216,8 +229,7 @@ def redrive_letters(world: World) -> Body:
     def body(actor: Actor) -> object:
         exporter = exporter_of(world)
         sink = LettersSide(world.redriven, world.scheduler, world.weather)
-        done = redrive(exporter.log, Wanted(), to=PARKING, again=False, sink=sink, at_ms=world.clock_ms, tell=_silent)
-        return done.sent
+        return redrive_to_parking(exporter, sink, world.clock_ms).sent
 
     return body
 

@@ -141,6 +141,8 @@ class Rules:
         elif key.startswith(WINDOWS) and "/log/" in key:
             self.windows.entry(key, contents, world.began)
             world.reached["an entry of a window"] += 1
+            if self.windows.withdrawn:
+                world.reached["objects of a window withdrawn"] += 1
         elif key.startswith(f"{HOME}reported/"):
             check_reported(self.book, key, world.reported)
             world.reached["letters reported"] += 1
@@ -161,6 +163,8 @@ class World:
     began: dict[str, Snapshot] = field(default_factory=dict)
     intervals: dict[str, Interval | None] = field(default_factory=dict)
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
+    at: dict[int, Snapshot] = field(default_factory=dict)  # when an hour was over
+    next_ms: int = T0
     reported: list[int] = field(default_factory=list)
     redriven: list[int] = field(default_factory=list)
     entries_told: set[int] = field(default_factory=set)
@@ -196,6 +200,7 @@ class World:
     def produce(self, tp: TopicPartition, sort: Sort, count: int, *shifts: int) -> None:
         for number in range(count):
             self.extra_ms += MINUTE_MS
+            self.tick()
             self.truth.produce(tp, sort, self.clock_ms + shifts[number % len(shifts)])
 
     def name(self, what: str) -> str:
@@ -204,13 +209,20 @@ class World:
 
     def start(self, name: str, body: programs.Body, asked: programs.Asked | None = None) -> Actor:
         """A program. What Kafka holds by now is what it may not overlook."""
+        self.tick()
         self.snapshots[name] = self.truth.snapshot()
         if asked is not None:
             self.began.setdefault(asked.run_id, self.snapshots[name])
             self.intervals[asked.run_id] = asked.interval
         return self.scheduler.start(name, body)
 
-    def told(self, actor: Actor, events: Sequence[Event], asked: programs.Asked, *, well: bool) -> None:
+    def tick(self) -> None:
+        """What Kafka held when an hour was over is what nobody may overlook who calls it complete."""
+        while self.next_ms <= self.clock_ms:
+            self.at[self.next_ms] = self.truth.snapshot()
+            self.next_ms += HOUR_MS
+
+    def told(self, actor: Actor, events: Sequence[Event]) -> None:
         """Airflow has stored the events of a task that ended well."""
         self.rules.check()
         for event in events:
@@ -220,8 +232,8 @@ class World:
             self.entries_told |= {each["seq"] for each in event.extra["entries"]}
             if event.extra["complete_until_ms"] is not None:
                 self.reached["an hour told complete"] += 1
-            began = self.began[asked.run_id]
-            self.rules.hold(functools.partial(check_event, self.truth, self.book, event, began))
+            self.tick()
+            self.rules.hold(functools.partial(check_event, self.truth, self.book, event, self.at))
 
     def _on_write(self, operation: str, key: str) -> None:
         actor = self.scheduler.current
