@@ -18,6 +18,7 @@ from kafka_s3.errors import TemporaryError
 #: The variable that names the folders of Spark's files, for spark-submit and all that it starts.
 FOLDERS: Final = "SPARK_LOCAL_DIRS"
 END_TIMEOUT_S: Final = 10  # nothing outlives SIGKILL for long but what waits for a disk
+_FOLDERS_OF_SPARK: Final = 8
 _POLL_S: Final = 0.02
 _PREFIX: Final = "kafka-s3-spark-"
 _LOCK: Final = ".lock"
@@ -42,7 +43,9 @@ def scratch(environment: Mapping[str, str]) -> Iterator[Path]:
     with held:
         try:
             _folder_of(lock).mkdir(0o700)
+            _check_room(_folder_of(lock))
         except OSError as error:
+            shutil.rmtree(_folder_of(lock), ignore_errors=True)
             lock.unlink()
             raise _no_folder(error) from error
         try:
@@ -53,6 +56,14 @@ def scratch(environment: Mapping[str, str]) -> Iterator[Path]:
 
 def _folder_of(lock: Path) -> Path:
     return lock.with_suffix("")
+
+
+def _check_room(folder: Path) -> None:
+    """Raise `OSError` unless a few more folders can be made: without them Spark ends with a trace of its JVM."""
+    room = folder / "room"
+    for each in (room, *(room / str(number) for number in range(_FOLDERS_OF_SPARK))):
+        each.mkdir()
+    shutil.rmtree(room)
 
 
 def _locked(parent: Path) -> tuple[Path, IO[bytes]]:

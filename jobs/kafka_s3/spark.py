@@ -59,6 +59,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ExporterError as error:
         print(error, file=sys.stderr, flush=True)
         return error.exit_status
+    except Py4JError as error:  # of the JVM itself, outside any task: its disk is full, it has ended
+        if _is_ours(error):
+            raise
+        failed = _spark_failed(str(error))
+        print(failed, file=sys.stderr, flush=True)
+        return failed.exit_status
     return report.exit_status
 
 
@@ -92,9 +98,14 @@ class SparkExecute:
         try:
             return [result for group in results.collect() for result in group]
         except Py4JError as error:
-            if "PythonException" in str(error):  # raised in a task, so a bug of ours
+            if _is_ours(error):
                 raise
             raise _spark_failed(str(error)) from error
+
+
+def _is_ours(error: Py4JError) -> bool:
+    """Whether it was raised in a task: a bug of ours."""
+    return "PythonException" in str(error)
 
 
 def _spark_failed(said: str) -> SparkFailed:
@@ -106,7 +117,15 @@ def _spark_failed(said: str) -> SparkFailed:
     cause = said.partition("\n: ")[2] or said
     lines = itertools.takewhile(lambda line: not line.startswith(("\tat ", "Driver stacktrace")), cause.splitlines())
     reason = " ".join(filter(None, map(str.strip, lines))).rstrip(".")
-    return SparkFailed(f"Spark gave up: {reason}.", next="The plan stays open: the next try finishes it.")
+    room = " Make room, or let SPARK_LOCAL_DIRS name a folder that has some." if _is_full(said) else ""
+    return SparkFailed(f"Spark gave up: {reason}.", next=f"The plan stays open: the next try finishes it.{room}")
+
+
+def _is_full(said: str) -> bool:
+    """Whether it is the disk of Spark's temporary files: Java has no class of its own for a full one."""
+    return any(
+        sign in said for sign in ("No space left on device", "Failed to create a temp directory", "any local dir")
+    )
 
 
 def work(

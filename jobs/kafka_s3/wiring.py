@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -13,7 +14,8 @@ from kafka_s3.export.log import Log, open_log
 from kafka_s3.export.run import Execute, Exporter, Tell
 from kafka_s3.export.schemas import NOTHING_KNOWN, Known, known_schemas, merge
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.ports import Broker, KnownSchemas, ObjectStore, Registries, SchemaRegistry
+from kafka_s3.export.watched import WatchedSource
+from kafka_s3.ports import Broker, KnownSchemas, ObjectStore, RecordSource, Registries, SchemaRegistry
 from kafka_s3.settings.content import ConverterSettings
 from kafka_s3.settings.model import Settings
 
@@ -91,34 +93,49 @@ def export_ranges(settings: Settings, tasks: Sequence[RangeTask], known: Known =
     """Some ranges, one after the other, over the real bucket and broker: the work of one Spark task."""
     from kafka_s3.s3 import S3Store
 
-    return _export_ranges(settings, tasks, S3Store(settings.s3), make_registries(settings, known))
+    return _export_ranges(
+        settings, tasks, S3Store(settings.s3), make_source(settings), make_registries(settings, known)
+    )
+
+
+def make_source(settings: Settings) -> RecordSource:
+    """A connector's records, from its real broker."""
+    from kafka_s3.kafka import KafkaSource
+
+    return KafkaSource(settings.kafka)
 
 
 def _export_ranges(
-    settings: Settings, tasks: Sequence[RangeTask], store: ObjectStore, registries: Registries
+    settings: Settings, tasks: Sequence[RangeTask], store: ObjectStore, source: RecordSource, registries: Registries
 ) -> list[RangeResult]:
-    from kafka_s3.kafka import KafkaSource
-
     gc.set_threshold(GC_THRESHOLD)
-    source = KafkaSource(settings.kafka)
     return [export_range(settings, task, store, source, registries) for task in tasks]
 
 
-def in_threads(settings: Settings) -> Execute:
-    """Executes ranges in this process, `tasks.max` at once: a run without Spark."""
+def in_threads(settings: Settings, read: Callable[[int], None] = lambda _: None) -> Execute:
+    """Executes ranges in this process, `tasks.max` at once: a run without Spark. `read` is told how many offsets were
+    read, from several threads; Ctrl-C ends the threads with their next batches, and what they have open is given up.
+    """
     registries = make_registries(settings)  # what one thread asks, all know
 
     @functools.cache  # one for the run: what its threads spend on requests that fail is counted together
     def store() -> ObjectStore:
-        from kafka_s3.s3 import S3Store
-
-        return S3Store(settings.s3)
+        return make_store(settings)
 
     def execute(tasks: Sequence[RangeTask]) -> list[RangeResult]:
         ask_registries(settings, registries, tasks)
-        shared = store()
+        shared, stopped = store(), threading.Event()
+
+        def export(task: RangeTask) -> list[RangeResult]:
+            source = WatchedSource(make_source(settings), read, stopped)
+            return _export_ranges(settings, [task], shared, source, registries)
+
         with ThreadPoolExecutor(min(settings.limits.tasks_max, len(tasks))) as pool:
-            made = pool.map(lambda task: _export_ranges(settings, [task], shared, registries), tasks)
-            return [result for done in made for result in done]
+            try:
+                return [result for done in pool.map(export, tasks) for result in done]
+            except BaseException:
+                stopped.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
     return execute

@@ -137,6 +137,37 @@ def test_answers(
     assert SECRET not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("ExpiredToken", "The credentials have expired. Renew"),
+        ("TokenRefreshRequired", "The credentials have expired. Renew"),
+        ("RequestTimeTooSkewed", "clock and the store's differ by more than 15 minutes"),
+        ("RequestExpired", "clock and the store's differ by more than 15 minutes"),
+    ],
+)
+def test_answers_that_time_alone_cures_not(server: ScriptedServer, store: S3Store, code: str, words: str) -> None:
+    """They are tried again, since somebody may renew a token or set a clock; the message says that somebody has to."""
+    server.answers = [refusal(403, code)] * 3
+    with pytest.raises(StoreUnavailable) as caught:
+        store.put_if_absent("topics/k", b"x")
+    assert words in caught.value.next
+
+
+@pytest.mark.parametrize("status", [301, 302, 307])
+def test_a_store_that_redirects_for_ever(status: int) -> None:
+    """botocore asks for the bucket's region, is redirected again, asks again: once is enough, and then it is said."""
+    server = ScriptedServer(lambda _: answer(status, **{"x-amz-bucket-region": "us-west-2", "Location": "/"}))
+    try:
+        store = S3Store(replace(SETTINGS, endpoint_url=server.url))
+        with pytest.raises(StoreRefused) as caught:
+            list(store.list("topics/"))
+    finally:
+        server.stop()
+    assert "set its region or store.url" in caught.value.next
+    assert len(server.seen) < 10
+
+
 ROWS = [(row, S3[row]) for row in S3]
 
 

@@ -75,6 +75,22 @@ def test_no_room_even_for_a_folder(make_connector: Make) -> None:
     assert list(connector.temporary.iterdir()) == []
 
 
+def test_no_room_for_sparks_own_files(make_connector: Make) -> None:
+    """The folder for Spark could be made, and nothing in it: a sentence, a status that is retried, and no trace."""
+    connector = make_connector()
+    connector.produce(10)
+    run = connector.start(
+        "run",
+        spark="local[1]",
+        under=on_a_disk_of(connector.temporary, "nr_inodes=3"),
+        environment={"SPARK_LOCAL_DIRS": str(connector.temporary)},
+    )
+    assert run.wait() == EXIT_TEMPORARY, run.said()
+    assert "There can be no folder for Spark's temporary files" in run.said()
+    assert "let SPARK_LOCAL_DIRS or TMPDIR name a folder that has some" in run.said()
+    assert "Traceback" not in run.said()
+
+
 # The store's.
 
 

@@ -30,6 +30,14 @@ COMMANDS: Final = (
     "reexport",
 )
 _OWN_EXIT_STATUS: Final = frozenset({"run", "reexport"})
+EXIT_INTERRUPTED: Final = 130  # as a shell has it: 128 and SIGINT's number
+#: What a command leaves behind that is stopped by Ctrl-C.
+_LEFT: Final = {
+    "run": "What was committed stays; a plan that is open is finished by the next `kafka-s3 run`.",
+    "reexport": "Nothing of the window is committed; the same command goes on with its plan.",
+    "redrive": "What was sent and not yet noted down is sent again by the next `kafka-s3 redrive`.",
+    "gc": "What was deleted is deleted; the same command goes on with the rest.",
+}
 
 
 class _Commands(click.Group):
@@ -51,6 +59,9 @@ class _Commands(click.Group):
         except ExporterError as error:
             click.echo(str(error), err=True)
             ctx.exit(error.exit_status if ctx.invoked_subcommand in _OWN_EXIT_STATUS else 1)
+        except KeyboardInterrupt:
+            click.echo(f"\nInterrupted. {_LEFT.get(ctx.invoked_subcommand or '', '')}".rstrip(), err=True)
+            ctx.exit(EXIT_INTERRUPTED)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -160,7 +160,9 @@ def progress_bar(
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    # What is printed meanwhile goes above the bar; into a file or a pipe it goes as ever.
+    console, is_shown = Console(stderr=True), sys.stdout.isatty()
+    with Progress(console=console, transient=True, redirect_stdout=is_shown) as bar:
         task = bar.add_task(waiting_for, total=None)
 
         def tell(state: State) -> None:

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import click
 
-from kafka_s3.cli.common import configured, iso, load_configuration, now_ms, printable
+from kafka_s3.cli.common import (
+    as_json,
+    configured,
+    iso,
+    load_configuration,
+    now_ms,
+    print_json,
+    printable,
+    progress_bar,
+)
 from kafka_s3.cli.interval import chosen_interval, for_a_time
+from kafka_s3.commit_log import Entry, Interval
+from kafka_s3.errors import EXIT_DONE, ExporterError
 from kafka_s3.export.completeness import Ran, mark_complete
+from kafka_s3.export.diagnosis import Said, TopicRejected, rejections, said
+from kafka_s3.export.log import Committed
 from kafka_s3.export.report import RunReport
-from kafka_s3.export.run import Exporter, prepare, run
+from kafka_s3.export.run import Exporter, Tell, prepare, run
+from kafka_s3.export.status import problems
+from kafka_s3.export.task import RangeResult, RangeTask
 from kafka_s3.planning import RunRequest
 from kafka_s3.settings import Settings
 from kafka_s3.wiring import in_threads, make_exporter, report_letters
@@ -22,6 +41,7 @@ from kafka_s3.wiring import in_threads, make_exporter, report_letters
 @for_a_time
 @click.option("--run-id", help="A run of the same id goes up to the same end offsets. Default: one made of the time.")
 @click.option("--spark", metavar="MASTER", help="Execute on Spark, e.g. local[4] or spark://host:7077. Default: here.")
+@as_json
 def command(
     config: Path,
     worker: Path | None,
@@ -29,59 +49,179 @@ def command(
     until_now: bool,
     run_id: str | None,
     spark: str | None,
+    json_: bool,
 ) -> None:
     """Run the export of CONFIG once: plan, export and commit until nothing is new.
 
+    With --json one JSON document is printed at the end, and what is said meanwhile goes to stderr.
+
     \b
     Exit status:
-      0   done, or nothing was new
-      65  a bad record, or lost data: not cured by a retry; everything else was exported
-      75  another run was first, or Kafka or S3 did not answer: try again
-      78  the configuration is wrong
+      0    done, or nothing was new
+      65   a bad record, too many rejected ones, or lost data: not cured by a retry; everything else was exported
+      75   another run was first, or Kafka or S3 did not answer: try again
+      78   the configuration is wrong
+      130  stopped by Ctrl-C: the next run finishes the plan that is open
     """
-    settings = load_configuration(config, worker).settings
-    chosen = chosen_interval(settings.schedule, interval, until_now)
+    tell = partial(click.echo, err=json_)
     at = now_ms()
-    request = RunRequest(run_id or f"cli__{iso(at)}", 1, chosen, at)
-    if spark is None:
-        raise click.exceptions.Exit(_run_here(settings, request, config))
-    raise click.exceptions.Exit(_run_on_spark(settings, request, config, worker, spark))
+    name = run_id or f"cli__{iso(at)}"
+    try:
+        settings = load_configuration(config, worker).settings
+        chosen = chosen_interval(settings.schedule, interval, until_now)
+        request = RunRequest(name, 1, chosen, at)
+        if spark is None:
+            ended = _run_here(settings, request, tell, config)
+        else:
+            ended = _run_on_spark(settings, request, tell, config, _Spark(spark, worker, is_quiet=json_))
+    except ExporterError as error:
+        if not json_:
+            raise
+        click.echo(str(error), err=True)
+        ended = _Ended(error.exit_status, said=[Said(error.what, error.next)])
+    if json_:
+        print_json({"run_id": name, **ended.values()})
+    raise click.exceptions.Exit(ended.status)
 
 
-def _run_here(settings: Settings, request: RunRequest, config: Path) -> int:
+def _nothing_new(config: Path, interval: Interval | None) -> str:
+    if interval is None:
+        return "Nothing new."
+    return (
+        f"Nothing new before {iso(interval.end_ms)}, the end of the interval. For what came since:"
+        f" kafka-s3 run {config} --until-now"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """How a run ended, for `--json`."""
+
+    status: int
+    committed: Sequence[Committed] = ()
+    said: Sequence[Said] = ()
+    rejections: Sequence[TopicRejected] = ()
+
+    def values(self) -> dict[str, object]:
+        return {
+            "exit_status": self.status,
+            "ok": self.status == EXIT_DONE,
+            "entries": [_entry_values(each.entry) for each in self.committed],
+            "rejected": [_rejected_values(each) for each in self.rejections],
+            "problems": [{"problem": each.what, "next": each.next} for each in self.said],
+        }
+
+
+def _run_here(settings: Settings, request: RunRequest, tell: Tell, config: Path) -> _Ended:
     exporter = make_exporter(settings)
-    report = run(exporter, request, in_threads(settings), click.echo)
-    _summarise(report, config)
-    report_letters(exporter, click.echo)
-    _mark_complete(exporter, request)
-    return report.exit_status
+    with progress_bar("looking at Kafka", _shown) as show:
+        execute = Watched(settings, show)
+        report = run(exporter, request, execute, tell)
+    _summarise(report, request, tell, config)
+    report_letters(exporter, tell)
+    _mark_complete(exporter, request, tell)
+    return _Ended(report.exit_status, report.committed, report.said(str(config)), report.rejections)
 
 
-def _mark_complete(exporter: Exporter, request: RunRequest) -> None:
-    if exporter.settings.completeness is not None:
-        mark_complete(exporter, Ran(request.interval, request.now_ms), click.echo)
-
-
-def _summarise(report: RunReport, config: Path) -> None:
+def _summarise(report: RunReport, request: RunRequest, tell: Tell, config: Path) -> None:
     for line in report.lines(str(config)):
         click.echo(printable(line), err=True)
     if not report.committed and not report.problems():
-        click.echo("Nothing new.")
+        tell(_nothing_new(config, request.interval))
 
 
-def _run_on_spark(settings: Settings, request: RunRequest, config: Path, worker: Path | None, master: str) -> int:
-    """Plan here, so that no JVM starts where nothing is new, then let a Spark driver execute the plan."""
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How many of the offsets of the open plan were read."""
+
+    total: int
+    read: int
+
+
+class Watched:
+    """Executes ranges here, and shows how far they are."""
+
+    def __init__(self, settings: Settings, show: Callable[[Progress], None]) -> None:
+        self._execute = in_threads(settings, self._read)
+        self._show = show
+        self._at = Progress(0, 0)
+        self._lock = threading.Lock()
+
+    def __call__(self, tasks: Sequence[RangeTask]) -> Sequence[RangeResult]:
+        self._at = Progress(sum(task.planned.end - task.planned.start for task in tasks), 0)
+        self._show(self._at)
+        return self._execute(tasks)
+
+    def _read(self, offsets: int) -> None:
+        with self._lock:
+            self._at = replace(self._at, read=self._at.read + offsets)
+            self._show(self._at)
+
+
+def _shown(at: Progress) -> tuple[int | None, int, str]:
+    return at.total, at.read, f"{at.read:,} of {at.total:,} offsets"
+
+
+def _mark_complete(exporter: Exporter, request: RunRequest, tell: Tell) -> None:
+    if exporter.settings.completeness is not None:
+        mark_complete(exporter, Ran(request.interval, request.now_ms), tell)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spark:
+    """Where and how a driver is started; `is_quiet`: what it prints goes to stderr."""
+
+    master: str
+    worker: Path | None
+    is_quiet: bool
+
+
+def _run_on_spark(settings: Settings, request: RunRequest, tell: Tell, config: Path, spark: _Spark) -> _Ended:
+    """Plan here, so that no JVM starts where nothing is new, then let a Spark driver execute the plan, which says
+    itself what went wrong."""
     from kafka_s3.cli.spark_submit import submit
 
     exporter = make_exporter(settings)
-    planned, world = prepare(exporter, request, click.echo)
+    planned, world = prepare(exporter, request, tell)
     if planned is not None:
         # Of a plan that was there already another driver may have done a part.
-        status = submit(master, config, worker, request if planned.is_new else replace(request, try_number=2))
-        _mark_complete(exporter, request)
-        return status
+        asked = request if planned.is_new else replace(request, try_number=2)
+        status = submit(spark.master, config, spark.worker, asked, spark.is_quiet)
+        _mark_complete(exporter, request, tell)
+        return _found(exporter, request, status, config) if spark.is_quiet else _Ended(status)
     report = RunReport(left_out=world.left_out)
-    _summarise(report, config)
-    report_letters(exporter, click.echo)  # no driver does, and one before may have died between commit and report
-    _mark_complete(exporter, request)
-    return report.exit_status
+    _summarise(report, request, tell, config)
+    report_letters(exporter, tell)  # no driver does, and one before may have died between commit and report
+    _mark_complete(exporter, request, tell)
+    return _Ended(report.exit_status, said=report.said(str(config)))
+
+
+def _found(exporter: Exporter, request: RunRequest, status: int, config: Path) -> _Ended:
+    """What a driver did, by what the log has of its run."""
+    newest = itertools.takewhile(lambda each: each.entry.run_id == request.run_id, exporter.log.entries())
+    committed = list(newest)
+    found = problems(exporter.settings, exporter.log, None) if status != EXIT_DONE else ()
+    entries = [each.entry for each in committed]
+    return _Ended(status, committed[::-1], [said(each, str(config)) for each in found], rejections(entries))
+
+
+def _entry_values(entry: Entry) -> dict[str, object]:
+    return {
+        "seq": entry.seq,
+        "kind": entry.kind.value,
+        "records": sum(done.records for done in entry.ranges),
+        "rejected": sum(done.rejected for done in entry.ranges),
+        "objects": sum(len(done.objects) for done in entry.ranges),
+        "bytes": sum(done.bytes for done in entry.ranges),
+        "failed": len(entry.failed),
+    }
+
+
+def _rejected_values(rejected: TopicRejected) -> dict[str, object]:
+    reasons = [{"stage": why.stage, "reason": why.reason, "records": why.records} for why in rejected.refusals]
+    return {
+        "topic": rejected.topic,
+        "records": rejected.records,
+        "rejected": rejected.rejected,
+        "reasons": reasons,
+    }

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from kafka_s3.planning import RunRequest
 from kafka_s3.scratch import scratch
 
 
-def submit(master: str, config: Path, worker: Path | None, request: RunRequest) -> int:
-    """Run the driver in client mode and return its exit status."""
+def submit(master: str, config: Path, worker: Path | None, request: RunRequest, is_quiet: bool = False) -> int:
+    """Run the driver in client mode and return its exit status. `is_quiet`: what it prints goes to stderr."""
     home = _spark_home()
     with scratch(os.environ) as folder:
         command = [
@@ -30,7 +31,8 @@ def submit(master: str, config: Path, worker: Path | None, request: RunRequest) 
         ]
         environment = _environment(home, folder, master, os.environ)
         with _ending_on_terminate():
-            process = subprocess.Popen(command, env=environment, preexec_fn=die_with_parent)  # noqa: S603
+            out = sys.stderr if is_quiet else None
+            process = subprocess.Popen(command, env=environment, preexec_fn=die_with_parent, stdout=out)  # noqa: S603
             try:
                 return process.wait()
             finally:

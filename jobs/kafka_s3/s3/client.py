@@ -87,7 +87,15 @@ def make_client(settings: S3Settings) -> S3Client:
         choose: Any = _choose_signer  # the stubs know no handler that answers
         client.meta.events.register("choose-signer.s3.PutObject", choose)
     client.meta.events.register("before-parse.s3", refuse_half_an_answer)
+    client.meta.events.register_last("before-parameter-build.s3", follow_once)
     return client
+
+
+def follow_once(model: Any, context: dict[str, Any], **_: Any) -> None:
+    """Let botocore ask for a bucket's region once. Whether a HeadBucket that is redirected itself asks again, and that
+    one again, it does not look: a store that redirects everything would end in a RecursionError."""
+    if model.name == "HeadBucket":
+        context.setdefault("s3_redirect", {})["redirected"] = True
 
 
 def _choose_signer(signature_version: object, **_: Any) -> str | None:

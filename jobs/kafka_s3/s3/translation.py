@@ -35,6 +35,19 @@ _CREDENTIAL_CODES: Final = frozenset({"InvalidAccessKeyId", "InvalidToken", "XAd
 _REGION_CODES: Final = frozenset(
     {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "301", "307"}
 )
+_RENEW: Final = (
+    "The credentials have expired. Renew those that were set by hand (AWS_SESSION_TOKEN, the Airflow connection, `aws"
+    " sso login`); a role, of the machine or assumed (s3.credentials.provider.class), renews its own."
+)
+_CLOCK: Final = "This machine's clock and the store's differ by more than 15 minutes: set the wrong one (NTP)."
+#: What to do where trying again alone cures nothing.
+_CURES: Final = {
+    "ExpiredToken": _RENEW,
+    "ExpiredTokenException": _RENEW,
+    "TokenRefreshRequired": _RENEW,
+    "RequestTimeTooSkewed": _CLOCK,
+    "RequestExpired": _CLOCK,
+}
 #: No answer, or none that can be read: tried again.
 _TEMPORARY: Final = (
     aws.HTTPClientError,
@@ -91,17 +104,17 @@ def _translate_answer(
     if asked and asked != api_name(operation):  # credentials are asked for on the way to S3
         what = f"AWS answered {said} to {asked}, for {doing}: {message or 'no reason given'}".rstrip(".") + "."
         if again(S3, code, status) is Again.YES:
-            return StoreUnavailable(what)
+            return StoreUnavailable(what, next=_CURES.get(code, ""))
         return StoreRefused(what, next=f"The export uses {_credentials(settings)}: allow them {asked}.")
     what = f"S3 answered {said} to {doing}: {message or 'no reason given'}".rstrip(".") + "."
     if code == "NoSuchBucket":
         what = f"The bucket {settings.bucket!r} does not exist ({doing})."
         return StoreRefused(what, next="Create it, or set s3.bucket.name, s3.region and store.url to where it is.")
     if again(S3, code, status) is Again.YES:
-        return StoreUnavailable(what)
+        return StoreUnavailable(what, next=_CURES.get(code, ""))
     if code == "NotImplemented" or status == 501:
         return StoreRefused(what, next="Use a store that has If-None-Match on PUT and on multipart completion.")
-    if code in _REGION_CODES or status in (301, 307):
+    if code in _REGION_CODES or status in (301, 302, 307):
         return StoreRefused(
             what, next=f"The bucket is not in s3.region={settings.region}: set its region or store.url."
         )

@@ -23,6 +23,7 @@ REEXPORT_SUFFIX = "__reexport"
 #: The tag of the DAG of a connector that is wrong.
 BROKEN_TAG = "broken"
 _ASSET_URI_MAX = 1500
+FOLDER_BYTES_MAX = 255
 # What S3 and STS allow.
 _TAG = re.compile(r"[\w +\-=.:/@]*")
 _ROLE = re.compile(r"arn:[a-z0-9-]+:iam::[0-9]+:role/[\x21-\x7e]+")
@@ -158,11 +159,25 @@ def file_delim(text: str) -> str | None:
     return None
 
 
+def data_folder(text: str) -> str | None:
+    """`topics.dir`, blank or a prefix. Tools that make files of keys climb by `..`, and S3's own console by `//`."""
+    parts = text.split("/")
+    if text and not all(part and part.isprintable() and part not in (".", "..") for part in parts):
+        return "must be a key prefix like topics or lake/raw: no part that is blank, '.' or '..', no control character"
+    return _too_long(text)
+
+
+def _too_long(text: str) -> str | None:
+    """A key has 1,024 bytes, of which a topic's name, twice, a path and a file's name need room."""
+    size = len(text.encode("utf-8", "surrogatepass"))
+    return None if size <= FOLDER_BYTES_MAX else f"has {size} bytes: at most {FOLDER_BYTES_MAX} leave room for the rest"
+
+
 def folder(text: str) -> str | None:
     parts = text.split("/")
     if not all(re.fullmatch(r"[A-Za-z0-9!_.*'()=-]+", part) and part not in (".", "..") for part in parts):
         return "must be a key prefix like _kafka_s3 or logs/kafka: no blank part, no leading or trailing '/'"
-    return None
+    return _too_long(text)
 
 
 def customer_key(text: str) -> str | None:
