@@ -133,9 +133,8 @@ def in_threads(settings: Settings, read: Callable[[int], None] = lambda _: None)
         with ThreadPoolExecutor(min(settings.limits.tasks_max, len(tasks))) as pool:
             try:
                 return [result for done in pool.map(export, tasks) for result in done]
-            except BaseException:
+            finally:  # where all are done this stops none
                 stopped.set()
                 pool.shutdown(wait=False, cancel_futures=True)
-                raise
 
     return execute
