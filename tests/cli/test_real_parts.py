@@ -48,7 +48,7 @@ def test_a_run_exports_and_is_then_proved(connector: Connector) -> None:
     ]
     status = _call(connector, "status")
     assert status.exit_code == 0
-    assert status.stdout.startswith("All is well: everything that can be read is exported; the newest entry is 1")
+    assert status.stdout.startswith("OK: everything that can be read is exported; the newest entry is 1")
     verified = _call(connector, "verify", "--against-kafka")
     assert verified.exit_code == 0, verified.output
     assert "3 objects, 7 records" in verified.stdout
@@ -110,7 +110,11 @@ def test_a_bad_record_is_status_65_and_named(connector: Connector) -> None:
         row.split()[1]: row.split()[2] for row in status.stdout.splitlines() if row.startswith(connector.topic)
     }
     assert positions == {"0": "1", "1": "2"}
-    assert _call(connector, "verify", "--against-kafka").exit_code == 0
+    verified = _call(connector, "verify", "--against-kafka")
+    assert verified.exit_code == 1
+    assert "WRONG" not in verified.stdout
+    assert "as the log says, but a problem needs attention." in verified.stdout
+    assert "errors.tolerance=all" in verified.stdout
 
 
 def test_a_tampered_object_is_found(connector: Connector) -> None:

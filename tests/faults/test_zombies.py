@@ -105,4 +105,4 @@ def assert_harmless(connector: Connector, sleeper: Export, before: dict[str, byt
     assert connector.objects() == before
     assert connector.open_uploads() == []
     assert connector.verified() == RECORDS + 2 * MORE
-    assert call("status", connector.config).stdout.startswith("All is well")
+    assert call("status", connector.config).stdout.startswith("OK: ")

@@ -49,7 +49,7 @@ def is_finished(world: World, name: str, undisturbed: dict[str, bytes]) -> None:
     assert kinds(world, name) == ["checkpoint", "commit"]
     assert world.objects(name) == undisturbed
     assert world.verified(name) == 2 * RECORDS
-    assert world.call(name, "status").stdout.startswith("All is well")
+    assert world.call(name, "status").stdout.startswith("OK: ")
 
 
 def leaves_no_folder(world: World, export: Export) -> None:
