@@ -82,6 +82,15 @@ def test_what_is_allowed_by_name_is_looked_up(tmp_path: Path) -> None:
     assert looked_at(connector(tmp_path, **wrong), anything).settings.s3.access_key_id == CANARY
 
 
+def test_a_key_that_is_out_of_reach_is_no_missing_key(tmp_path: Path) -> None:
+    """A process that may not look up the log's key says so: it never goes on as if the log had none."""
+    path = connector(tmp_path, export__log__key="${env:LOG_KEY}")
+    found = problems(path, {"LOG_KEY": CANARY * 8}, only_looks=True)
+    assert "KAFKA_S3_ENV_PREFIXES does not allow it" in found["export.log.key"]
+    allowed = looked_at(path, {"LOG_KEY": "k" * 40, "KAFKA_S3_ENV_PREFIXES": "LOG_KEY"})
+    assert allowed.settings.log_key != looked_at(connector(tmp_path), {}).settings.log_key
+
+
 def test_lists_hold_wherever_they_are_set(tmp_path: Path) -> None:
     """A driver or a command without lists looks up everything, as before; with a list that holds for them too."""
     path = connector(tmp_path, store__url="http://${env:HOST}")
