@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kafka_s3.errors import ConfigurationError
+from kafka_s3.shown import quoted
 
 #: What a class has to have, by what it is.
 PARTITIONER: Final = ("encode",)
@@ -19,6 +20,10 @@ FORMAT: Final = ("begin", "encode", "end")
 CREDENTIALS_PROVIDER: Final = ("credentials",)
 
 _PATH: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
+
+
+class OwnRaised(ConfigurationError):
+    """The user's code raised over some records: one of them may be to blame, or all are, or the code."""
 
 
 def is_path(text: str) -> bool:
@@ -48,3 +53,13 @@ def call(what: str, function: Callable[..., Any], *arguments: object) -> Any:
         return function(*arguments)
     except (Exception, SystemExit) as error:
         raise ConfigurationError(f"{what} raised {type(error).__name__}: {error}.") from error
+
+
+def call_on_records(what: str, function: Callable[..., Any], *arguments: object) -> Any:
+    """The same for code that is given records: what it raises may quote them. Raises `OwnRaised`."""
+    try:
+        return function(*arguments)
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise OwnRaised(f"{what} raised {type(error).__name__} ({quoted(str(error), str(error))}).") from error

@@ -20,7 +20,7 @@
     - SparkFailed            Spark lost a task more often than it tries one
 
 Exit statuses are those of sysexits.h. Anything that is not an ExporterError is a bug or an accident of the
-machine and leaves the process with status 1.
+machine and leaves the process with status 1; in a range it is that range's failure, with the same status.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kafka_s3.shown import plain
+
 EXIT_DONE = 0
+EXIT_UNEXPECTED = 1
 EXIT_DATA = 65
 EXIT_TEMPORARY = 75
 EXIT_CONFIGURATION = 78
@@ -37,7 +40,7 @@ EXIT_CONFIGURATION = 78
 class ExporterError(Exception):
     """An error with a message for people: `what` happened with which values, and what to do `next`."""
 
-    exit_status = 1
+    exit_status = EXIT_UNEXPECTED
 
     def __init__(self, what: str, *, next: str = "") -> None:
         super().__init__(what, next)
@@ -45,7 +48,7 @@ class ExporterError(Exception):
         self.next = next
 
     def __str__(self) -> str:
-        return f"{self.what} {self.next}".strip()
+        return plain(f"{self.what} {self.next}".strip())
 
     def __reduce__(self) -> tuple[object, ...]:
         # Errors cross process borders (Spark tasks): pickle must rebuild keyword arguments too.
@@ -85,7 +88,7 @@ class ConfigurationError(ExporterError):
         lines = [self.what, *(f"  {problem}" for problem in self.problems)]
         if self.next:
             lines.append(self.next)
-        return "\n".join(lines)
+        return plain("\n".join(lines))
 
 
 class StoreRefused(ConfigurationError):

@@ -78,10 +78,17 @@ class DataName:
 def leads_out(path: str, directory_delim: str) -> bool:
     """Whether a path has a part that tools which make files of keys would climb by.
 
-    >>> leads_out("a/../b", "/"), leads_out("a..b/.c", "/")
-    (True, False)
+    These split keys at `/`, and on Windows at a backslash, whatever the configuration calls a delimiter.
+
+    >>> leads_out("a/../b", "/"), leads_out("a..b/.c", "/"), leads_out("a-b/../c", "-"), leads_out("a\\\\..", "/")
+    (True, False, True, True)
     """
-    return not {".", ".."}.isdisjoint(path.split(directory_delim))
+    parts = path.split(directory_delim)
+    if "/" in path or "\\" in path:
+        parts += re.split(r"[/\\]", path)
+        if directory_delim not in "/\\":
+            parts += re.split(rf"[/\\]|{re.escape(directory_delim)}", path)
+    return not {".", ".."}.isdisjoint(parts)
 
 
 def format_data_key(layout: KeyLayout, name: DataName) -> str:

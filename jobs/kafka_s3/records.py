@@ -6,7 +6,7 @@ a third of reading it. So a batch answers column by column, and what nobody conf
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -69,3 +69,10 @@ class ColumnBatch:
 
     def headers(self) -> Sequence[Headers]:
         return [record.headers for record in self.records]
+
+
+def one_by_one(batch: RecordBatch) -> Iterator[ColumnBatch]:
+    """A batch as batches of one record each."""
+    columns = zip(batch.values(), batch.keys(), batch.timestamps(), batch.headers(), strict=True)
+    for index, (value, key, timestamp_ms, headers) in enumerate(columns):
+        yield ColumnBatch(batch.tp, [Record(batch.offset_at(index), value, key, timestamp_ms, tuple(headers))])

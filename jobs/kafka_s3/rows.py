@@ -37,6 +37,12 @@ class Unwritable:
 
 
 Excluded = Tombstone | Unwritable
+
+
+class Unfit(ValueError):
+    """A format cannot write a record's value, and why, for people: it is a bad record."""
+
+
 #: Row i's schema; a single one is that of every row, `None` that of values without one.
 Schemas = Schema | None | Sequence[Schema | None]
 

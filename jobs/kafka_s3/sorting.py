@@ -129,6 +129,13 @@ class Sorting:
                 excluded[index] = Unwritable(found.sentence, Stage.TASK_PUT)
         return keys
 
+    def kept(self) -> Groups:
+        """What earlier records decided about later ones, for `restore`."""
+        return self._groups.copy()
+
+    def restore(self, kept: Groups) -> None:
+        self._groups = kept
+
     def opened(self, key: FamilyKey) -> None:
         self._known[key.identity] = key
 

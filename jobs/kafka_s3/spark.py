@@ -29,6 +29,7 @@ from kafka_s3.lifetime import die_with_parent
 from kafka_s3.planning import RunRequest
 from kafka_s3.settings import load, lookups_of
 from kafka_s3.settings.model import Settings
+from kafka_s3.shown import printable_lines
 from kafka_s3.signing import NO_KEY
 from kafka_s3.wire import in_clear
 from kafka_s3.wiring import ask_registries, export_ranges, make_exporter, make_registries, report_letters
@@ -53,17 +54,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             else:
                 report = run(exporter, request, SparkExecute(context, settings), tell=_say)
         for line in report.problems() if arguments.reexport else report.lines(str(arguments.connector)):
-            print(line, file=sys.stderr, flush=True)
+            print(printable_lines(line), file=sys.stderr, flush=True)
         if not arguments.reexport:  # a window's dead letters were sent when they were exported live
             report_letters(exporter, _say)
     except ExporterError as error:
-        print(error, file=sys.stderr, flush=True)
+        print(printable_lines(str(error)), file=sys.stderr, flush=True)
         return error.exit_status
     except Py4JError as error:  # of the JVM itself, outside any task: its disk is full, it has ended
         if _is_ours(error):
             raise
         failed = _spark_failed(str(error))
-        print(failed, file=sys.stderr, flush=True)
+        print(printable_lines(str(failed)), file=sys.stderr, flush=True)
         return failed.exit_status
     return report.exit_status
 
@@ -160,7 +161,7 @@ def _warn_of_clear_text(context: SparkContext) -> None:
     """Say so on standard error, before anything is sent, where secrets could be read on the way to the workers."""
     warning = in_clear(str(context.master), context.getConf().get)
     if warning is not None:
-        print(warning, file=sys.stderr, flush=True)
+        print(printable_lines(str(warning)), file=sys.stderr, flush=True)
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
@@ -197,4 +198,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _say(line: str) -> None:
-    print(line, flush=True)
+    print(printable_lines(line), flush=True)

@@ -11,25 +11,28 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, overload
+from typing import Any, Final, Protocol
 
+from kafka_s3.attempts import attempt
+from kafka_s3.chunks import Chunk, Prepared, note, rehearse
 from kafka_s3.converters.columns import Columns
+from kafka_s3.custom import OwnRaised
+from kafka_s3.errors import ExporterError
 from kafka_s3.families import ClosedBy, Family, OpenUpload, Span, WrittenObject
 from kafka_s3.naming import DataName
 from kafka_s3.partitioners.build import partitioner_for
 from kafka_s3.partitioners.paths import Paths
 from kafka_s3.ports import Registries
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.records import RecordBatch
-from kafka_s3.rows import Excluded, Rows, Stage, Tombstone, Unwritable
+from kafka_s3.records import RecordBatch, one_by_one
+from kafka_s3.rows import Excluded, Rows, Stage, Tombstone, Unfit, Unwritable
 from kafka_s3.settings.content import NullValues
 from kafka_s3.settings.model import Settings
+from kafka_s3.shown import quoted, said
 from kafka_s3.sorting import FamilyKey, Sorting
 
-#: Of why a record is refused: some quote what they refuse, and the reason goes into logs, entries and messages.
-REASON_CHARS_MAX: Final = 2000
 #: Reasons of a range that are counted, how much of each is kept, and how many of the commonest the log gets: at most
 #: 16 * 200 characters in memory, and 3 * 200 in an entry, for each range.
 REASONS_COUNTED_MAX: Final = 16
@@ -74,31 +77,11 @@ class Written:
     refusals: tuple[tuple[tuple[Stage, str], int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """Some records of a batch for one family: row i of each column is the batch's record `indexes[i]`."""
-
-    batch: RecordBatch
-    columns: tuple[Rows, ...]
-    indexes: Sequence[int]
-    times: int | Sequence[int] | None
-
-    def offset_at(self, row: int) -> int:
-        return self.batch.offset_at(self.indexes[row])
-
-    def timestamps(self) -> Sequence[int | None]:
-        stamps = self.batch.timestamps()
-        return stamps if len(self.indexes) == len(stamps) else [stamps[index] for index in self.indexes]
-
-    def time_at(self, row: int) -> int | None:
-        return self.times if isinstance(self.times, int | None) else self.times[self.indexes[row]]
-
-
 class RangeWriter:
     """Writes the records of one range; `write` each batch in order, then `finish`, or `abort`.
 
     `at_ms` is the logical time of the range, which the extractor Wallclock tells. `refuse` is told of every record
-    that is left out because it is bad.
+    that is left out because it is bad. `careful`: see `write`; it costs about twice as much.
     """
 
     def __init__(
@@ -110,8 +93,11 @@ class RangeWriter:
         *,
         registries: Registries = Registries(),
         refuse: Refuse | None = None,
+        careful: bool = False,
     ) -> None:
         self._settings = settings
+        self._careful = careful
+        self._content = settings.dead_letters.include_messages
         self._generation = generation
         self._open_upload = open_upload
         self._refuse = refuse
@@ -126,26 +112,69 @@ class RangeWriter:
         self._refusals: Counter[tuple[Stage, str]] = Counter()
 
     def write(self, batch: RecordBatch) -> bool:
-        """Write a batch; False once a record that may not be skipped has ended the range."""
+        """Write a batch; False once a record that may not be skipped has ended the range.
+
+        What a converter, a partitioner or a format raises over a record comes out as it is, and leaves a writer that
+        can only be aborted: objects may be half written. A careful one finds the record instead, and leaves it out.
+        """
+        return self._write_carefully(batch) if self._careful else self._take(self._prepare(batch))
+
+    def _prepare(self, batch: RecordBatch) -> Prepared:
+        """Convert a batch and say where its records go. No object is touched."""
         columns = self._columns(batch)
         paths = self._paths(batch, columns[0])
         excluded, nulls = self._excluded(columns, paths)
         if nulls:
             paths = self._with_tombstones(batch, paths, nulls)
         keys = self._sorting.keys(columns, paths, nulls, excluded, len(batch))
-        stop = self._pass_over(batch, excluded)
+        return Prepared(batch, columns, paths, excluded, keys)
+
+    def _take(self, prepared: Prepared) -> bool:
+        """Account for a batch's records, and write them."""
+        batch = prepared.batch
+        stop = self._pass_over(batch, prepared.excluded)
         if self._settings.notes_timestamps:
             stamps = batch.timestamps()
             span = Span.of(stamps if stop == len(batch) else stamps[:stop])
             self._times = self._times if span is None else span.joined(self._times)
-        if isinstance(keys, FamilyKey):
-            for start, end in _runs(excluded, stop):
-                parts = tuple(column.part(start, end) for column in columns)
-                self._append(keys, _Chunk(batch, parts, range(start, end), paths.times))
+        if isinstance(prepared.keys, FamilyKey):
+            for key, chunk in prepared.chunks(stop):
+                self._append(key, chunk)
         else:
-            indexes = [index for index in range(stop) if index not in excluded] if excluded else range(stop)
-            self._append_each(batch, columns, keys, paths.times, indexes)
+            self._append_each(prepared, stop)
         return self._stopped_at is None
+
+    def _write_carefully(self, batch: RecordBatch) -> bool:
+        """The same, a batch at a time where that goes well, else record by record: who raises is a bad record.
+
+        Each is written for show first, so that no object is half written, and nothing that a batch in vain has
+        decided about later records is kept: the objects are those of records alone, however they came in batches.
+        """
+        if len(batch) > 1:
+            kept = self._sorting.kept()
+            made = attempt(self._rehearsed, batch)
+            if isinstance(made, Prepared):
+                return self._take(made)
+            if not may_be_a_records(made.error):
+                raise made.error
+            self._sorting.restore(kept)
+        return all(self._write_one(one) for one in one_by_one(batch))
+
+    def _write_one(self, batch: RecordBatch) -> bool:
+        made = attempt(self._rehearsed, batch)
+        if isinstance(made, Prepared):
+            return self._take(made)
+        if not may_be_a_records(made.error):
+            raise made.error
+        why = Unwritable(_reason_of(made.error, self._columns.doing), self._columns.doing)
+        return self._take(Prepared(batch, (), Paths(""), {0: why}, [None]))
+
+    def _rehearsed(self, batch: RecordBatch) -> Prepared:
+        prepared = self._prepare(batch)
+        measured = self._settings.limits.object_bytes_max is not None
+        for key, chunk in prepared.chunks(len(batch)):
+            rehearse(key, chunk, self._columns.ready(chunk.columns), measured=measured)
+        return prepared
 
     def finish(self) -> Written:
         """Close what is open and say what was written."""
@@ -211,12 +240,12 @@ class RangeWriter:
                         self._tell(reported, batch, index)
                     continue
                 why = Unwritable("the value is null and behavior.on.null.values is fail", Stage.TASK_PUT)
-            rejected = Rejected(batch.tp, batch.offset_at(index), _cut(why.reason), why.stage)
+            rejected = Rejected(batch.tp, batch.offset_at(index), said(why.reason, content=self._content), why.stage)
             if not self._settings.tolerate_bad_records:
                 self._stopped_at = rejected
                 return index
             self._rejected += 1
-            kind = rejected.stage, _cut(_text(rejected.reason), REASON_CHARS_COUNTED)
+            kind = rejected.stage, _cut(rejected.reason, REASON_CHARS_COUNTED)
             if kind in self._refusals or len(self._refusals) < REASONS_COUNTED_MAX:
                 self._refusals[kind] += 1
             self._tell(rejected, batch, index)
@@ -226,32 +255,21 @@ class RangeWriter:
         if self._refuse is not None:
             self._refuse(rejected, batch, index)
 
-    def _append_each(
-        self,
-        batch: RecordBatch,
-        columns: Sequence[Rows],
-        keys: FamilyKey | Sequence[FamilyKey | None],
-        times: int | Sequence[int] | None,
-        indexes: Sequence[int],
-    ) -> None:
+    def _append_each(self, prepared: Prepared, stop: int) -> None:
         """Records of several families.
 
         A batch's records of one family are written together: different objects have nothing to do with each other,
         unless so many are open that one has to close for another.
         """
-        assert not isinstance(keys, FamilyKey)
-        together: dict[FamilyKey, list[int]] = {}
-        for index in indexes:
-            together.setdefault(keys[index], []).append(index)  # type: ignore[arg-type]  # none of them is excluded
+        together = prepared.together(stop)
         groups: Iterable[tuple[FamilyKey, Sequence[int]]] = together.items()
         if len(self._open.keys() | together.keys()) > self._settings.limits.open_objects_max:
-            runs = itertools.groupby(indexes, key=keys.__getitem__)
-            groups = ((key, list(run)) for key, run in runs)  # type: ignore[misc]
+            runs = itertools.groupby(prepared.kept(stop), key=prepared.keys.__getitem__)  # type: ignore[index]
+            groups = ((key, list(run)) for key, run in runs)
         for key, group in groups:
-            picked = tuple(columns[number].pick(group) for number in key.kind.columns)
-            self._append(key, _Chunk(batch, picked, group, times))
+            self._append(key, prepared.picked(key, group))
 
-    def _append(self, key: FamilyKey, chunk: _Chunk) -> None:
+    def _append(self, key: FamilyKey, chunk: Chunk) -> None:
         columns = self._columns.ready(chunk.columns)
         stamps = chunk.timestamps() if key.kind.has_index or self._settings.notes_timestamps else None
         start, stop = 0, len(chunk.indexes)
@@ -265,7 +283,7 @@ class RangeWriter:
             if stamps is not None:
                 family.dated(stamps[start : start + count])
                 if key.kind.has_index:
-                    _note(family, chunk, stamps, start, start + count)
+                    note(family.encoders[0], chunk, stamps, start, start + count)
             size = family.append(columns, start, start + count, chunk.offset_at(start + count - 1))
             self._records += count
             self._tombstones_written += count if key.is_tombstone else 0
@@ -274,7 +292,7 @@ class RangeWriter:
             if closed_by is not None:
                 self._close(key, closed_by)
 
-    def _fitting(self, family: Family, rows: Any, chunk: _Chunk, start: int) -> tuple[int, ClosedBy | None]:
+    def _fitting(self, family: Family, rows: Any, chunk: Chunk, start: int) -> tuple[int, ClosedBy | None]:
         """How many rows from `start` on belong to an object, at least one, and what closes it after them."""
         limits = self._settings.limits
         count, closed_by = len(chunk.indexes) - start, None
@@ -299,7 +317,7 @@ class RangeWriter:
             return False
         return at_ms - family.first_ms >= interval_ms
 
-    def _open_family(self, key: FamilyKey, chunk: _Chunk, row: int) -> Family:
+    def _open_family(self, key: FamilyKey, chunk: Chunk, row: int) -> Family:
         while len(self._open) >= self._settings.limits.open_objects_max:
             self._close(self._oldest_first()[0], ClosedBy.OPEN_OBJECTS)
         tp, first, kind = chunk.batch.tp, chunk.offset_at(row), key.kind
@@ -331,44 +349,29 @@ class RangeWriter:
         self._sorting.closed(key)
 
 
-def _cut(reason: str, chars_max: int = REASON_CHARS_MAX) -> str:
+def _cut(reason: str, chars_max: int) -> str:
     return reason if len(reason) <= chars_max else f"{reason[: chars_max - 1]}…"
 
 
-def _text(reason: str) -> str:
-    """A reason that may stand in a log entry, which is UTF-8: one may name half a surrogate pair."""
-    return reason if reason.isascii() else reason.encode("utf-8", "backslashreplace").decode()
+def may_be_a_records(error: Exception) -> bool:
+    """Whether a record may be to blame for what came out of `RangeWriter.write`: the world's errors are not, nor is
+    memory that was not there."""
+    return isinstance(error, OwnRaised) or not isinstance(error, ExporterError | MemoryError)
 
 
-def _note(family: Family, chunk: _Chunk, stamps: Sequence[int | None], start: int, stop: int) -> None:
-    family.encoders[0].note(_Offsets(chunk, start, stop), stamps[start:stop])  # type: ignore[attr-defined]
+_DOING: Final = {
+    Stage.VALUE_CONVERTER: "the value's converter",
+    Stage.KEY_CONVERTER: "the key's converter",
+    Stage.HEADER_CONVERTER: "the converter of headers",
+    Stage.TASK_PUT: "the partitioner or the format",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class _Offsets(Sequence[int]):
-    """The offsets of rows `[start, stop)`, made when they are asked for."""
-
-    chunk: _Chunk
-    start: int
-    stop: int
-
-    def __len__(self) -> int:
-        return self.stop - self.start
-
-    @overload
-    def __getitem__(self, row: int) -> int: ...
-    @overload
-    def __getitem__(self, row: slice) -> list[int]: ...
-    def __getitem__(self, row: int | slice) -> int | list[int]:
-        if isinstance(row, slice):
-            return [self[each] for each in range(*row.indices(len(self)))]
-        return self.chunk.offset_at(self.start + row if row >= 0 else self.stop + row)
-
-
-def _runs(excluded: Mapping[int, object], stop: int) -> Iterator[tuple[int, int]]:
-    """The runs of indexes below `stop` between those that are excluded."""
-    start = 0
-    for index in (*sorted(index for index in excluded if index < stop), stop):
-        if index > start:
-            yield start, index
-        start = index + 1
+def _reason_of(error: Exception, stage: Stage) -> str:
+    """Why a record that was refused by an exception is bad."""
+    if isinstance(error, OwnRaised):
+        return error.what
+    if isinstance(error, Unfit):
+        return str(error)
+    what = f"{type(error).__name__} ({quoted(str(error), str(error))})"
+    return f"{_DOING[stage]} raised {what}: please report this"

@@ -15,6 +15,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from kafka_s3.joda.zones import zone as find_zone
 from kafka_s3.settings import Outline
 from kafka_s3.settings.checks import VERIFY_SUFFIX
+from kafka_s3.shown import printable
 from kafka_s3_airflow.schedules import HALF_HOUR_CHANGES
 from kafka_s3_airflow.tasks import for_airflow
 
@@ -78,7 +79,7 @@ def verify(connector: str) -> dict[str, int]:
         found = [str(said(each, connector)) for each in problems(settings, make_log(settings), None)]
     _say(verified)
     for problem in found:
-        log.error("%s", problem)
+        log.error("%s", printable(str(problem)))
     counts = _counts(verified)
     if verified.findings_count:
         first = verified.findings[0]
@@ -93,11 +94,11 @@ def verify(connector: str) -> dict[str, int]:
 
 def _say(verified: Any) -> None:
     for finding in verified.findings[:SAID_MAX]:
-        log.error("WRONG %s", finding)
+        log.error("WRONG %s", printable(str(finding)))
     if verified.findings_count > SAID_MAX:
         log.error("and %s more: kafka-s3 verify prints them", verified.findings_count - SAID_MAX)
     for note in verified.notes[:SAID_MAX]:
-        log.info("Note: %s", note)
+        log.info("Note: %s", printable(note))
 
 
 def _counts(verified: Any) -> dict[str, int]:

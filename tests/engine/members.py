@@ -32,7 +32,7 @@ KEYS = {"store.kafka.keys": "true"}
 HEADERS = {"store.kafka.headers": "true"}
 WRITE = {**KEYS, "behavior.on.null.values": "write"}
 TP = TopicPartition("orders", 3)
-TOLERANT = {"errors.tolerance": "all"}
+TOLERANT = {"errors.tolerance": "all", "errors.log.include.messages": "true"}
 
 
 def settings_with(*more: Mapping[str, str]) -> Settings:

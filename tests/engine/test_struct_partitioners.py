@@ -29,6 +29,7 @@ from kafka_s3.settings.model import (
     SchemaAffix,
     TimePartitioner,
 )
+from kafka_s3.shown import plain
 from tests.support import make_settings
 
 TP = TopicPartition("orders", 3)
@@ -69,7 +70,9 @@ def paths_of(partitioner: Partitioner, rows: Rows, raw: Sequence[bytes | None], 
     batch = ColumnBatch(TP, [Record(offset, value) for offset, value in enumerate(raw)])
     paths = partitioner_for(make_settings(partitioner=partitioner, **more), AT_MS, ".avro")(batch, rows)
     each = [paths.each] * len(raw) if isinstance(paths.each, str) else paths.each
-    return [f"!{paths.bad[index]}" if index in paths.bad else path for index, path in enumerate(each)]
+    return [
+        f"!{plain(paths.bad[index], content=True)}" if index in paths.bad else path for index, path in enumerate(each)
+    ]
 
 
 def one(avro: Any, value: Any, partitioner: Partitioner = BY_F) -> str:

@@ -25,6 +25,7 @@ from kafka_s3.schemas.model import Avro, Branch, Schema, schema_of
 from kafka_s3.schemas.nodes import Node, graph
 from kafka_s3.schemas.parse import SchemaError
 from kafka_s3.settings.content import Converter, ConverterSettings
+from kafka_s3.shown import plain
 from tests.schemas.evolution import is_valid, same
 from tests.schemas.strategies import avro_schemas, values_of
 
@@ -132,7 +133,7 @@ REFUSED: list[tuple[Avro, str, str]] = [
     (LOCAL, '"2023-11-14T22:13:20Z"', "x has a time zone, which a local timestamp has not"),
     (ENUM, '"BLUE"', 'x is text, not enum n.E: "BLUE"'),
     ({"type": "array", "items": "int"}, '[1, "a"]', "x[1] is text, not int"),
-    ({"type": "map", "values": INNER}, '{"a": {}}', "x.a.y is missing"),
+    ({"type": "map", "values": INNER}, '{"a": {}}', "x{}.y is missing"),
     ({"type": "map", "values": "int"}, '{"\\ud800": 1}', "x{} holds half of a surrogate pair"),
     (INNER, "[]", "x is a list, not record n.I: []"),
     (["null", INNER], '{"y": "a"}', "x.y is text, not int"),
@@ -167,7 +168,7 @@ def test_a_value_that_does_not_fit_says_why(kind: Avro, text: str, said: str) ->
     good = read(of("int"), f'{{"x": {text}}}', None)
     rows = read(of(kind), f'{{"x": {text}}}', None)
     assert isinstance(rows.excluded[0], Unwritable)
-    assert said in rows.excluded[0].reason
+    assert said in plain(rows.excluded[0].reason, content=True)
     assert rows.excluded[1] == Tombstone()
     assert good.excluded[1] == Tombstone()
 
@@ -192,7 +193,7 @@ def test_what_is_no_such_json_is_refused(value: bytes, said: str) -> None:
         rows = read(of("int"), *batch)
         bad = rows.excluded[len(batch) // 2]
         assert isinstance(bad, Unwritable)
-        assert said in bad.reason
+        assert said in plain(bad.reason, content=True)
         assert len(rows.excluded) == 1
 
 
@@ -245,11 +246,11 @@ def test_missing_fields_get_their_default() -> None:
 
 def test_a_default_that_is_none_is_found_at_once() -> None:
     """A schema with a default of another type is refused before any record comes, wherever it hides."""
-    with pytest.raises(SchemaError, match='x: the default "a" is no value of its type'):
+    with pytest.raises(SchemaError, match='x: the default .*"a".* is no value of its type'):
         TypedJson(of("int", default="a"))
     with pytest.raises(SchemaError, match="x: the default"):
         TypedJson(of(DECIMAL, default="\u007f\u00ff\u00ff"))
-    with pytest.raises(SchemaError, match="x: the default 128"):
+    with pytest.raises(SchemaError, match="x: the default .*128"):
         TypedJson(of({"type": "int", "connect.type": "int8"}, default=128))
     broken = {**LIST, "fields": [*LIST["fields"], {"name": "w", "type": "int", "default": "a"}]}
     with pytest.raises(SchemaError, match="w: the default"):

@@ -130,7 +130,9 @@ def test_a_record_without_a_path_ends_the_range_in_front_of_it() -> None:
     written, _ = write(make_settings(partitioner=BY_F), records)
     assert (written.records, [each[:2] for each in bounds(written)]) == (2, [(0, 0), (1, 1)])
     assert written.stopped_at is not None
-    assert str(written.stopped_at).startswith("topic orders partition 3 offset 2: field f is missing; there are g")
+    assert str(written.stopped_at).startswith(
+        "topic orders partition 3 offset 2: field f is missing; there are others (1)"
+    )
     tolerated, _ = write(make_settings(partitioner=BY_F, tolerate=True), records)
     assert (tolerated.records, tolerated.rejected) == (3, 1)
     assert left_out(make_settings(partitioner=BY_F, tolerate=True), records) == [2]

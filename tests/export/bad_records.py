@@ -27,6 +27,7 @@ from tests.support import request
 AVRO = {"value.converter": "AvroConverter", "value.converter.schema.registry.url": "http://registry:8081"}
 PARQUET = {"format.class": "ParquetFormat"}
 TEN = {"flush.size": "10"}
+QUOTING = {"errors.log.include.messages": "true"}
 ROW = {"type": "record", "name": "Row", "fields": [{"name": "n", "type": "int"}]}
 PRICE = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
 PRICED = {"type": "record", "name": "Priced", "fields": [{"name": "price", "type": PRICE}]}

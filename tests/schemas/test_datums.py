@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kafka_s3 import shown
 from kafka_s3.schemas.datums import codec
 from kafka_s3.schemas.encode import long_bytes
 from kafka_s3.schemas.model import Branch, Schema, schema_of
@@ -198,8 +199,9 @@ def test_nesting_does_not_depend_on_the_caller() -> None:
 def test_a_reason_names_what_is_wrong(avro: Any, datum: bytes, reason: str) -> None:
     """What is wrong, where, and with which value; the same in a batch."""
     made = codec(schema_of(avro))
-    assert made.check([datum]) == {0: reason}
-    assert made.check([datum] * FEW) == dict.fromkeys(range(FEW), reason)
+    for batch in ([datum], [datum] * FEW):
+        found = {place: shown.plain(why, content=True) for place, why in made.check(batch).items()}
+        assert found == dict.fromkeys(range(len(batch)), reason)
 
 
 def test_blocks_with_sizes_are_taken() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from kafka_s3.schemas.model import Schema
 from kafka_s3.schemas.parse import BRACKETS_MAX, EXPANDED_MAX, NESTING_MAX, TEXT_MAX, SchemaError, parse_avro
+from kafka_s3.shown import plain
 from tests.schemas.strategies import avro_schemas
 
 calm = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
@@ -126,7 +127,7 @@ def test_a_type_may_be_used_before_it_is_defined() -> None:
 REFUSED: list[tuple[Any, str]] = [
     ("{", "the schema is not JSON"),
     ("NaN", "the schema is not JSON: NaN is no JSON number"),
-    ('{"type":"int","x":1e999}', "1e999 is too large for a double"),
+    ('{"type":"int","x":1e999}', "the schema is not JSON: a number is too long"),
     (r'{"type":"int","doc":"\ud800"}', "half of a surrogate pair"),
     (17, "the schema is no type: 17"),
     ("null", "the schema is no type: null"),
@@ -161,7 +162,7 @@ def test_what_is_no_schema_is_refused_for_a_reason(avro: Any, said: str) -> None
     """Each mistake is named, with the place and the value."""
     with pytest.raises(SchemaError) as refused:
         parse_avro(avro if isinstance(avro, str) else json.dumps(avro))
-    assert said in str(refused.value)
+    assert said in plain(str(refused.value), content=True)
 
 
 def doubled(levels: int) -> dict[str, Any]:
@@ -196,7 +197,7 @@ def test_hostile_schemas_are_refused_before_they_cost_anything(text: str, said: 
     """Depth, size, and what names stand for have limits."""
     with pytest.raises(SchemaError) as refused:
         parse_avro(text)
-    assert said in str(refused.value)
+    assert said in plain(str(refused.value), content=True)
     assert len(str(refused.value)) < 500
 
 

@@ -217,6 +217,7 @@ SHOWN: dict[str, str] = {
     "errors.deadletterqueue.topic.replication.factor": f"{LETTER_TOPIC}::test_too_many_replicas",
     "errors.deadletterqueue.context.headers.enable": f"{LETTER_TOPIC}::test_connects_headers",
     "errors.log.enable": f"{LETTERS}::test_the_log_names_them",
+    "errors.log.include.messages": "tests/pairs/test_secrets.py::test_what_is_quoted_is_asked_for",
     "export.errors.fraction.max": f"{LETTERS}::test_more_bad_records_than_are_tolerated",
     "report.null.values.to.dlq": f"{LETTERS}::test_ignored_tombstones_that_nobody_wants_to_hear_of",
     "key.converter.encoding": f"{TABLES}::test_a_wrong_value_is_refused_in_the_words_of_the_sink",

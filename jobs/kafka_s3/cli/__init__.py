@@ -13,6 +13,7 @@ import click
 
 from kafka_s3 import __version__
 from kafka_s3.errors import ExporterError
+from kafka_s3.shown import printable_lines
 
 #: In the order of `--help`. A module is cheap to import: what is heavy is imported where it is needed.
 COMMANDS: Final = (
@@ -57,10 +58,12 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except ExporterError as error:
-            click.echo(str(error), err=True)
+            click.echo(printable_lines(str(error)), err=True)
             ctx.exit(error.exit_status if ctx.invoked_subcommand in _OWN_EXIT_STATUS else 1)
         except KeyboardInterrupt:
-            click.echo(f"\nInterrupted. {_LEFT.get(ctx.invoked_subcommand or '', '')}".rstrip(), err=True)
+            click.echo(
+                printable_lines(f"\nInterrupted. {_LEFT.get(ctx.invoked_subcommand or '', '')}".rstrip()), err=True
+            )
             ctx.exit(EXIT_INTERRUPTED)
 
 

@@ -11,12 +11,12 @@ from kafka_s3.cli.common import (
     configured,
     confirmed,
     count,
+    echo,
     iso,
     load_configuration,
     now_ms,
     print_json,
     print_table,
-    printable,
     progress_bar,
 )
 from kafka_s3.errors import ConfigurationError
@@ -26,6 +26,7 @@ from kafka_s3.export.adopt.objects import Tail
 from kafka_s3.export.adopt.positions import parse_positions
 from kafka_s3.planning import RunRequest
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.shown import printable
 from kafka_s3.wiring import make_exporter
 
 
@@ -84,9 +85,9 @@ def command(
         print_json(_as_json(found, written=write))
     elif write:
         key = found.log.layout.log_key(0)
-        click.echo(f"Adopted: {key} holds the positions. `kafka-s3 run {config}` goes on there.")
+        echo(f"Adopted: {key} holds the positions. `kafka-s3 run {config}` goes on there.")
     else:
-        click.echo("Nothing was written.", err=True)
+        echo("Nothing was written.", err=True)
     raise click.exceptions.Exit(0 if write or (json_ and found.is_settled) else 1)
 
 
@@ -120,20 +121,20 @@ def _print(found: Found, where: str) -> None:
         [_row(decision) for decision in found.decisions],
         right="partition objects position",
     )
-    click.echo()
+    echo()
     for note in found.notes:
-        click.echo(f"Note: {printable(note)}")
+        echo(f"Note: {printable(note)}")
     for decision in found.decisions:
         for note in decision.notes:
-            click.echo(f"Note: {decision.tp}: {printable(note)}")
+            echo(f"Note: {decision.tp}: {printable(note)}")
     for dispute in found.disputes:
-        click.echo(f"\nRefused: {printable(dispute.what)}\n  {printable(dispute.next)}")
+        echo(f"\nRefused: {printable(dispute.what)}\n  {printable(dispute.next)}")
     for decision in found.decisions:
         for dispute in decision.disputes:
-            click.echo(f"\nRefused: {decision.tp}: {printable(dispute.what)}\n  {printable(dispute.next)}")
+            echo(f"\nRefused: {decision.tp}: {printable(dispute.what)}\n  {printable(dispute.next)}")
     disputed = sum(bool(decision.disputes) for decision in found.decisions)
     if not found.is_settled:
-        click.echo(f"\n{disputed} of {count(len(found.decisions), 'partition')} cannot be adopted as things are.")
+        echo(f"\n{disputed} of {count(len(found.decisions), 'partition')} cannot be adopted as things are.")
 
 
 def _row(decision: Decision) -> tuple[object, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 import time
@@ -16,6 +15,7 @@ import click
 
 from kafka_s3.commit_log import Interval
 from kafka_s3.settings import Loaded, load, lookups_of
+from kafka_s3.shown import printable, printable_json, printable_lines
 
 State = TypeVar("State")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -103,8 +103,13 @@ def confirmed(question: str) -> bool:
 # Output.
 
 
+def echo(text: str = "", *, err: bool = False) -> None:
+    """Print a sentence: whatever is in it, names from a bucket or a record, does nothing to the terminal."""
+    click.echo(printable_lines(text), err=err)
+
+
 def print_json(value: object) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(printable_json(value, 2))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: str = "") -> None:
@@ -126,11 +131,6 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
         # Not markup: a value from a file must not colour or link anything.
         table.add_row(*(Text(printable(str(cell))) for cell in row))
     console.print(table)
-
-
-def printable(text: str) -> str:
-    """Without characters that would move the cursor or change colours."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

@@ -11,16 +11,17 @@ from kafka_s3.cli.common import (
     as_json,
     configured,
     count,
+    echo,
     in_parallel,
     load_configuration,
     megabytes,
     print_json,
-    printable,
     progress_bar,
 )
 from kafka_s3.cli.verify import orphan_values
 from kafka_s3.export.garbage.gc import Deleted, Garbage, Progress, collect, delete
 from kafka_s3.export.garbage.places import Named
+from kafka_s3.shown import printable
 from kafka_s3.wiring import make_log
 
 _SHOWN = 20
@@ -70,7 +71,7 @@ def command(
     if json_:
         print_json(_values(garbage, deleted))
     elif garbage is None:
-        click.echo("There is no log yet, so nothing that a run left behind.")
+        echo("There is no log yet, so nothing that a run left behind.")
     else:
         _print(garbage, deleted)
     raise click.exceptions.Exit(0 if deleted is None or deleted.complete else 1)
@@ -96,25 +97,21 @@ def _print(garbage: Garbage, deleted: Deleted | None) -> None:
     lines = [f"{orphan.key} ({count(orphan.size, 'byte')}, {orphan.fate.value})" for orphan in garbage.objects]
     lines += [f"{upload.key} (an open upload, {upload.id})" for upload in garbage.uploads]
     for line in lines[:_SHOWN]:
-        click.echo(f"  {printable(line)}")
+        echo(f"  {printable(line)}")
     if len(lines) > _SHOWN:
-        click.echo(f"  … and {len(lines) - _SHOWN:,} more; --json lists all.")
+        echo(f"  … and {len(lines) - _SHOWN:,} more; --json lists all.")
     for note in garbage.notes:
-        click.echo(f"Note: {printable(note)}")
+        echo(f"Note: {printable(note)}")
     if garbage.waiting:
         many = count(len(garbage.waiting), "orphan")
-        click.echo(
-            f"{many} more may still be committed by a run, and {'is' if len(garbage.waiting) == 1 else 'are'} left."
-        )
+        echo(f"{many} more may still be committed by a run, and {'is' if len(garbage.waiting) == 1 else 'are'} left.")
     size, uploads = megabytes(garbage.bytes), count(len(garbage.uploads), "open upload")
     what = f"{count(len(garbage.objects), 'object')} ({size}) and {uploads}"
     if deleted is None:
-        click.echo(f"{what} can be deleted: --delete does it." if lines else "Nothing is left behind.")
+        echo(f"{what} can be deleted: --delete does it." if lines else "Nothing is left behind.")
         return
     for failed in deleted.failed:
-        click.echo(f"NOT DELETED {printable(failed.key)}: {printable(failed.reason)}")
+        echo(f"NOT DELETED {printable(failed.key)}: {printable(failed.reason)}")
     if deleted.left:
-        click.echo(
-            f"{count(deleted.left, 'key')} not tried any more: too many failed. Run gc again when that is solved."
-        )
-    click.echo(f"{count(deleted.objects, 'object')} and {count(deleted.uploads, 'open upload')} deleted.")
+        echo(f"{count(deleted.left, 'key')} not tried any more: too many failed. Run gc again when that is solved.")
+    echo(f"{count(deleted.objects, 'object')} and {count(deleted.uploads, 'open upload')} deleted.")

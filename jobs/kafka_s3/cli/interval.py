@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kafka_s3.cli.common import Time, interval_text, now_ms
+from kafka_s3.cli.common import Time, echo, interval_text, now_ms
 from kafka_s3.commit_log import Interval
 from kafka_s3.schedule import last_complete
 from kafka_s3.settings.model import ScheduleSettings
@@ -41,8 +41,8 @@ def chosen_interval(schedule: ScheduleSettings, given: tuple[int, int] | None, u
             raise click.UsageError("--interval: END is not after START.")
         return Interval(start, end)
     if not schedule.timed:
-        click.echo("Up to what can be read now: the connector has no schedule by time.", err=True)
+        echo("Up to what can be read now: the connector has no schedule by time.", err=True)
         return None
     chosen = last_complete(schedule, now_ms())
-    click.echo(f"Interval {interval_text(chosen)}, the schedule's last complete one.", err=True)
+    echo(f"Interval {interval_text(chosen)}, the schedule's last complete one.", err=True)
     return chosen

@@ -11,6 +11,7 @@ from kafka_s3.cli.common import (
     as_json,
     configured,
     count,
+    echo,
     interval_text,
     iso,
     load_configuration,
@@ -79,28 +80,28 @@ def _left_out(left: LeftOut) -> dict[str, object]:
 def _print(found: Forecast, config: Path, *, written: bool) -> None:
     match found.step:
         case Nothing():
-            click.echo("Nothing new: no Spark would start.")
+            echo("Nothing new: no Spark would start.")
         case Make(plan):
-            click.echo(f"The next run makes plan {plan.seq}. Nothing was written: this is a dry run.")
+            echo(f"The next run makes plan {plan.seq}. Nothing was written: this is a dry run.")
             _print_plan(plan)
         case Finish(plan):
             told = "is in the bucket" if written else "is open: a run is at work on it, or its driver died"
-            click.echo(f"Plan {plan.seq} of run {plan.run.run_id} {told}. The next run finishes it as planned.")
+            echo(f"Plan {plan.seq} of run {plan.run.run_id} {told}. The next run finishes it as planned.")
             _print_plan(plan)
         case Void(plan, reason):
-            click.echo(f"Plan {plan.seq} of run {plan.run.run_id} is open. The next run voids it: {reason}.")
+            echo(f"Plan {plan.seq} of run {plan.run.run_id} is open. The next run voids it: {reason}.")
             _print_plan(plan)
         case _ as never:
             assert_never(never)
     for topic in found.first_seen:
-        click.echo(f"Topic {topic} is seen for the first time: the run writes its positions to the log.")
+        echo(f"Topic {topic} is seen for the first time: the run writes its positions to the log.")
     for left in found.accepted:
-        click.echo(f"Accepted: {left} The run writes that down first, and then plans this partition too.")
+        echo(f"Accepted: {left} The run writes that down first, and then plans this partition too.")
     for left in found.left_out:
-        click.echo(f"Left out: {left}")
+        echo(f"Left out: {left}")
     if found.left_out:
         status = RunReport(left_out=found.left_out).exit_status
-        click.echo(f"A run exports the others and ends with status {status}. `kafka-s3 status {config}` shows the log.")
+        echo(f"A run exports the others and ends with status {status}. `kafka-s3 status {config}` shows the log.")
 
 
 def _print_plan(plan: Plan) -> None:
@@ -114,12 +115,12 @@ def _print_plan(plan: Plan) -> None:
         right="partition start end offsets",
     )
     planned = sum(r.end - r.start for r in plan.ranges)
-    click.echo(f"{count(planned, 'offset')} in {count(len(plan.ranges), 'range')}.")
+    echo(f"{count(planned, 'offset')} in {count(len(plan.ranges), 'range')}.")
     beyond = _beyond(plan)
     if beyond:
-        click.echo(f"The run goes on with {count(beyond, 'offset')} more, in later batches.")
+        echo(f"The run goes on with {count(beyond, 'offset')} more, in later batches.")
     for note in plan.notes:
-        click.echo(f"Note: {note}")
+        echo(f"Note: {note}")
 
 
 def _beyond(plan: Plan) -> int:

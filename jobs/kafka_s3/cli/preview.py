@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from kafka_s3.cli.common import Time, configured, count, load_configuration, now_ms
+from kafka_s3.cli.common import Time, configured, count, echo, load_configuration, now_ms
 from kafka_s3.cli.record_lines import RecordLineError, parse_records
 from kafka_s3.errors import ConfigurationError, ExporterError
 from kafka_s3.export.preview import GivenRecord, Preview, preview
@@ -17,6 +16,7 @@ from kafka_s3.memory.registry import folder_registry
 from kafka_s3.ports import Registries
 from kafka_s3.settings import Settings
 from kafka_s3.settings.content import Converter
+from kafka_s3.shown import printable_json
 from kafka_s3.writer import Rejected
 
 
@@ -64,7 +64,7 @@ def command(
     settings = load_configuration(config, worker, offline=True).settings
     given = _read(settings, records)
     if not given:
-        click.echo(f"{records} holds no record.", err=True)
+        echo(f"{records} holds no record.", err=True)
     keep = _Folder(out).write if out is not None else None
     registries = _registries(settings, schemas)
     result = preview(settings, given, keep, at_ms=now_ms() if at is None else at, registries=registries)
@@ -73,9 +73,7 @@ def command(
         first, more = result.stopped[0], len(result.stopped) - 1
         others = f" So do {count(more, 'other partition')}." if more else ""
         said = str(first).removesuffix(".")
-        click.echo(
-            f"A bad record at {said}; its partition ends in front of it (errors.tolerance=none).{others}", err=True
-        )
+        echo(f"A bad record at {said}; its partition ends in front of it (errors.tolerance=none).{others}", err=True)
         raise click.exceptions.Exit(1)
 
 
@@ -117,9 +115,9 @@ def _print(result: Preview) -> None:
         }
         if made.beside:
             line["companions"] = [each.key for each in made.beside]
-        click.echo(json.dumps(line, ensure_ascii=False))
+        click.echo(printable_json(line))
     for refused in result.rejected:
-        click.echo(json.dumps({"rejected": _refused(refused)}, ensure_ascii=False))
+        click.echo(printable_json({"rejected": _refused(refused)}))
 
 
 def _refused(refused: Rejected) -> dict[str, object]:

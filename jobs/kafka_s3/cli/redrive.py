@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import click
 
-from kafka_s3.cli.common import Time, as_json, configured, count, load_configuration, now_ms, print_json, printable
+from kafka_s3.cli.common import Time, as_json, configured, count, echo, load_configuration, now_ms, print_json
 from kafka_s3.export.letters.redrive import Redriven, Wanted, redrive
 from kafka_s3.rows import Stage
+from kafka_s3.shown import printable
 from kafka_s3.wiring import make_log
 
 _TOPIC: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
@@ -111,7 +112,7 @@ def command(
             again=again,
             sink=None if dry_run else topics,
             at_ms=now_ms(),
-            tell=lambda text: click.echo(printable(text), err=True),
+            tell=lambda text: echo(printable(text), err=True),
         )
     if json_:
         print_json(
@@ -126,17 +127,17 @@ def command(
 def _print(done: Redriven, *, dry_run: bool) -> None:
     for topic in sorted(done.foreign):
         name = printable(topic)
-        click.echo(
+        echo(
             f"Dead letters of topic {name} were not sent: the connector does not export it. --topic {name} sends them"
             " there, --to elsewhere.",
             err=True,
         )
     if not done.matched:
-        click.echo("No dead letter meets the options.", err=True)
+        echo("No dead letter meets the options.", err=True)
         return
     for topic, letters in sorted(done.sent.items()):
         said = "would be sent" if dry_run else "sent"
-        click.echo(f"{count(letters, 'dead letter')} {said} to {printable(topic)}.")
+        echo(f"{count(letters, 'dead letter')} {said} to {printable(topic)}.")
     if done.before:
         were = f"{count(done.before, 'dead letter')} {'was' if done.before == 1 else 'were'}"
-        click.echo(f"{were} sent there before; --again sends {'it' if done.before == 1 else 'them'} again.")
+        echo(f"{were} sent there before; --again sends {'it' if done.before == 1 else 'them'} again.")

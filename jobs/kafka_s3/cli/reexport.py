@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kafka_s3.cli.common import Time, configured, iso, load_configuration, now_ms
+from kafka_s3.cli.common import Time, configured, echo, iso, load_configuration, now_ms
 from kafka_s3.commit_log import Interval
 from kafka_s3.export.reexport.run import run, withdraw
 from kafka_s3.export.reexport.window import of_window, window_id
@@ -47,11 +47,11 @@ def command(
     request = RunRequest(run_id or f"cli__{iso(at)}", 1, window, at)
     exporter = make_exporter(settings)
     if withdraws:
-        withdraw(exporter, request, click.echo)
+        withdraw(exporter, request, echo)
         return
-    report = run(exporter, request, in_threads(of_window(settings, window)), click.echo, anew=anew)
+    report = run(exporter, request, in_threads(of_window(settings, window)), echo, anew=anew)
     for problem in report.problems():
-        click.echo(problem, err=True)
+        echo(problem, err=True)
     if not report.problems():
-        click.echo(f"s3://{settings.s3.bucket}/{settings.reexport_dir}/{window_id(window)}/")
+        echo(f"s3://{settings.s3.bucket}/{settings.reexport_dir}/{window_id(window)}/")
     raise click.exceptions.Exit(report.exit_status)

@@ -13,6 +13,7 @@ from kafka_s3.cli.common import (
     configured,
     confirmed,
     count,
+    echo,
     iso,
     load_configuration,
     now_ms,
@@ -84,7 +85,7 @@ def command(
     at = now_ms()
     request = RunRequest(f"rewind__{iso(at)}", 1, None, at)
     if accepted:
-        committed, left = accept_by_hand(exporter, accepted, request, (lambda _: None) if json_ else click.echo)
+        committed, left = accept_by_hand(exporter, accepted, request, (lambda _: None) if json_ else echo)
         if json_:
             print_json({"written": to_builtins(committed.entry), "accepted": [str(each) for each in left]})
         else:
@@ -100,12 +101,12 @@ def command(
     elif entry is not None:
         _print_written(entry, config)
     else:
-        click.echo("Nothing was written.", err=True)
+        echo("Nothing was written.", err=True)
     raise click.exceptions.Exit(0 if write or json_ else 1)
 
 
 def _print_written(entry: Entry, config: Path) -> None:
-    click.echo(f"Log entry {entry.seq} says so ({entry.kind}). Go on with: kafka-s3 run {config}")
+    echo(f"Log entry {entry.seq} says so ({entry.kind}). Go on with: kafka-s3 run {config}")
 
 
 def _print(found: Found) -> None:
@@ -128,10 +129,10 @@ def _print(found: Found) -> None:
     )
     for move in found.moves:
         if move.position != move.asked:
-            click.echo(f"{move.tp} goes back to {move.position}, where a committed range begins.")
+            echo(f"{move.tp} goes back to {move.position}, where a committed range begins.")
     if found.closes is not None:
         plan = found.closes.plan
-        click.echo(
+        echo(
             f"Plan {plan.seq} of run {plan.run.run_id} is open ({count(len(plan.ranges), 'range')}): it is given up. A"
             " run that is at work on it will stop without having committed."
         )

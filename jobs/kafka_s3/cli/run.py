@@ -14,11 +14,11 @@ import click
 from kafka_s3.cli.common import (
     as_json,
     configured,
+    echo,
     iso,
     load_configuration,
     now_ms,
     print_json,
-    printable,
     progress_bar,
 )
 from kafka_s3.cli.interval import chosen_interval, for_a_time
@@ -33,6 +33,7 @@ from kafka_s3.export.status import problems
 from kafka_s3.export.task import RangeResult, RangeTask
 from kafka_s3.planning import RunRequest
 from kafka_s3.settings import Settings
+from kafka_s3.shown import printable
 from kafka_s3.wiring import in_threads, make_exporter, report_letters
 
 
@@ -63,7 +64,7 @@ def command(
       78   the configuration is wrong
       130  stopped by Ctrl-C: the next run finishes the plan that is open
     """
-    tell = partial(click.echo, err=json_)
+    tell = partial(echo, err=json_)
     at = now_ms()
     name = run_id or f"cli__{iso(at)}"
     try:
@@ -77,7 +78,7 @@ def command(
     except ExporterError as error:
         if not json_:
             raise
-        click.echo(str(error), err=True)
+        echo(str(error), err=True)
         ended = _Ended(error.exit_status, said=[Said(error.what, error.next)])
     if json_:
         print_json({"run_id": name, **ended.values()})
@@ -125,7 +126,7 @@ def _run_here(settings: Settings, request: RunRequest, tell: Tell, config: Path)
 
 def _summarise(report: RunReport, request: RunRequest, tell: Tell, config: Path) -> None:
     for line in report.lines(str(config)):
-        click.echo(printable(line), err=True)
+        echo(printable(line), err=True)
     if not report.committed and not report.problems():
         tell(_nothing_new(config, request.interval))
 

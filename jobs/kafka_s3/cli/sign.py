@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from kafka_s3.cli.common import configured, count, in_parallel, load_configuration, printable
+from kafka_s3.cli.common import configured, count, echo, in_parallel, load_configuration
 from kafka_s3.export.sign import Found, confirm, look
+from kafka_s3.shown import printable
 from kafka_s3.signing import NO_KEY, Signed
 from kafka_s3.wiring import make_log
 
@@ -40,19 +41,19 @@ def command(config: Path, worker: Path | None, head: str | None, parallel: int) 
         return
     if head is None:
         named = found.sha256 or "none"
-        click.echo(f"Once that is checked: kafka-s3 sign {printable(str(config))} --head {named}")
+        echo(f"Once that is checked: kafka-s3 sign {printable(str(config))} --head {named}")
         raise click.exceptions.Exit(1)
     key = confirm(plain, settings.log_key, found, head)
-    click.echo(f"Confirmed: {key} lists them. Whatever else is not signed is refused.")
+    echo(f"Confirmed: {key} lists them. Whatever else is not signed is refused.")
 
 
 def _print(found: Found, connector: str) -> None:
     newest = "no entry" if found.seq is None else f"entry {found.seq}, SHA-256 {found.sha256}"
-    click.echo(f"Connector {connector}: {newest}")
+    echo(f"Connector {connector}: {newest}")
     for worth in (Signed.NOT, Signed.EARLIER, Signed.WRONG):
         folders = {folder: many for (each, folder), many in sorted(found.counts.items(), key=str) if each is worth}
         if folders:
             said = ", ".join(f"{count(many, 'document')} in {printable(folder)}/" for folder, many in folders.items())
-            click.echo(f"  {worth.value}: {said}")
+            echo(f"  {worth.value}: {said}")
     if not found.documents:
-        click.echo("All of it is signed with the key in use.")
+        echo("All of it is signed with the key in use.")

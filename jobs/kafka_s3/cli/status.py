@@ -13,6 +13,7 @@ import click
 from kafka_s3.cli.common import (
     as_json,
     configured,
+    echo,
     interval_text,
     iso,
     load_configuration,
@@ -61,7 +62,7 @@ def _window_as_json(each: ReexportedWindow) -> dict[str, object]:
 def _print_windows(again: Sequence[ReexportedWindow]) -> None:
     if not again:
         return
-    click.echo()
+    echo()
     print_table(
         "Windows exported again",
         ("from", "to", "state", "records", "objects", "bytes", "run", "under"),
@@ -81,7 +82,7 @@ def _print_windows(again: Sequence[ReexportedWindow]) -> None:
         right="records objects bytes",
     )
     if len(again) > WINDOWS_MAX:
-        click.echo("and older ones: --json names them all")
+        echo("and older ones: --json names them all")
 
 
 def _as_json(health: Health, config: Path) -> dict[str, object]:
@@ -134,17 +135,17 @@ def _as_json(health: Health, config: Path) -> dict[str, object]:
 
 def show(health: Health, config: Path, where: str, policies: Policies) -> None:
     status = health.status
-    click.echo(summary(status))
+    echo(summary(status))
     for line in _numbers(health):
-        click.echo(line)
-    click.echo()
+        echo(line)
+    echo()
     print_table(
         f"Connector {status.name}",
         ("topic", "partition", "position", "LSO", "lag", "log start", "generation", "skipped"),
         [_partition_row(each) for each in status.partitions],
         right="partition position LSO lag start generation skipped",
     )
-    click.echo()
+    echo()
     if status.entries:
         print_table(
             f"Newest entries of {where}",
@@ -153,7 +154,7 @@ def show(health: Health, config: Path, where: str, policies: Policies) -> None:
             right="seq records objects bytes failed",
         )
     else:
-        click.echo(f"{where} is empty.")
+        echo(f"{where} is empty.")
     _print_open(status)
     _print_problems(status, config, policies)
 
@@ -197,31 +198,29 @@ def _print_open(status: Status) -> None:
     plan = status.open_plan
     if plan is not None:
         offsets = sum(planned.end - planned.start for planned in plan.ranges)
-        click.echo(
+        echo(
             f"\nOpen: plan {plan.seq} of run {plan.run.run_id}, {offsets:,} offsets. A run is at work on it, or its"
             " driver died; the next run finishes it."
         )
     for topic in status.first_seen:
-        click.echo(f"\nTopic {topic} is not in the log yet: the next run writes its positions.")
+        echo(f"\nTopic {topic} is not in the log yet: the next run writes its positions.")
 
 
 def _print_problems(status: Status, config: Path, policies: Policies) -> None:
     for problem in status.problems:
-        click.echo()
+        echo()
         print_problem(problem, config)
     for seq, gap in status.gaps:
-        click.echo(
-            f"\nLost: {gap.topic}-{gap.partition} [{gap.start}, {gap.end}), accepted in entry {seq}: {gap.reason}"
-        )
+        echo(f"\nLost: {gap.topic}-{gap.partition} [{gap.start}, {gap.end}), accepted in entry {seq}: {gap.reason}")
     for seq, restart in status.restarts:
         what = "rewound" if restart.withdrawn else "began anew"
-        click.echo(
+        echo(
             f"\nRestarted: {restart.tp} at {restart.position} in entry {seq} ({what}, generation {restart.generation}):"
             f" {restart.reason}"
         )
     for left in status.left_out:
         if left.is_allowed(policies):
-            click.echo(f"\nLeft out: {left}")
-            click.echo("  The next run writes that down and goes on: the configuration allows it.")
+            echo(f"\nLeft out: {left}")
+            echo("  The next run writes that down and goes on: the configuration allows it.")
     if not status.is_ok and status.entries:
-        click.echo(f"\nTo check what is in the bucket: kafka-s3 verify {config}")
+        echo(f"\nTo check what is in the bucket: kafka-s3 verify {config}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kafka_s3.cli.common import as_json, configured, count, iso, load_configuration, print_json, print_table
+from kafka_s3.cli.common import as_json, configured, count, echo, iso, load_configuration, print_json, print_table
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.joda.buckets import Bucketer
 from kafka_s3.joda.zones import zone
@@ -58,16 +58,16 @@ def _print(config: Path, loaded: Loaded) -> None:
         [(row.name, row.value, row.source, row.meaning) for row in used],
     )
     if needless:
-        click.echo()
+        echo()
         print_table(
             "Accepted, and needless here",
             ("property", "source", "reason"),
             [(row.name, row.source, row.meaning.removeprefix(_NEEDLESS)) for row in needless],
         )
-    click.echo()
+    echo()
     for note in _notes(loaded):
-        click.echo(f"Note: {note}")
-    click.echo(f"{config} is valid: {count(len(used), 'property', 'properties')} in effect.")
+        echo(f"Note: {note}")
+    echo(f"{config} is valid: {count(len(used), 'property', 'properties')} in effect.")
 
 
 def _notes(loaded: Loaded) -> list[str]:

@@ -13,11 +13,11 @@ from kafka_s3.cli.common import (
     as_json,
     configured,
     count,
+    echo,
     in_parallel,
     load_configuration,
     megabytes,
     print_json,
-    printable,
     progress_bar,
 )
 from kafka_s3.cli.problems import as_json_problem, print_problem
@@ -26,6 +26,7 @@ from kafka_s3.export.garbage.orphans import Orphan
 from kafka_s3.export.status import problems
 from kafka_s3.export.verify.verify import Kafka, Progress, Verified, verify
 from kafka_s3.settings import Settings
+from kafka_s3.shown import printable
 from kafka_s3.wiring import make_broker, make_log, make_registries
 
 _ORPHANS_SHOWN = 20
@@ -90,15 +91,15 @@ def _shown(at: Progress) -> tuple[int | None, int, str]:
 
 def _print(verified: Verified) -> None:
     for finding in verified.findings:
-        click.echo(f"WRONG {printable(finding.where)}")
-        click.echo(f"  expected: {printable(finding.expected)}")
-        click.echo(f"  found:    {printable(finding.found)}")
-        click.echo(f"  do:       {printable(finding.next)}")
+        echo(f"WRONG {printable(finding.where)}")
+        echo(f"  expected: {printable(finding.expected)}")
+        echo(f"  found:    {printable(finding.found)}")
+        echo(f"  do:       {printable(finding.next)}")
     if verified.findings_count > len(verified.findings):
-        click.echo(f"… and {verified.findings_count - len(verified.findings):,} more.")
+        echo(f"… and {verified.findings_count - len(verified.findings):,} more.")
     for note in verified.notes:
-        click.echo(f"Note: {printable(note)}")
-    click.echo(verified.trust)
+        echo(f"Note: {printable(note)}")
+    echo(verified.trust)
     _print_orphans(verified)
 
 
@@ -110,14 +111,14 @@ def _conclude(verified: Verified, found: Sequence[Problem], where: str, *, again
         f"{count(verified.records, 'record')}, {count(verified.bytes, 'byte')}{compared}: "
     )
     if verified.findings_count:
-        click.echo(f"{counted}{count(verified.findings_count, 'thing')} wrong.")
+        echo(f"{counted}{count(verified.findings_count, 'thing')} wrong.")
     elif not verified.entries:
-        click.echo(f"Nothing was verified: there is no entry to check under {where}.")
+        echo(f"Nothing was verified: there is no entry to check under {where}.")
     elif found:
         many = "a problem needs" if len(found) == 1 else f"{len(found)} problems need"
-        click.echo(f"{counted}as the log says, but {many} attention.")
+        echo(f"{counted}as the log says, but {many} attention.")
     else:
-        click.echo(f"{counted}all as it should be.")
+        echo(f"{counted}all as it should be.")
 
 
 def _print_orphans(verified: Verified) -> None:
@@ -126,8 +127,8 @@ def _print_orphans(verified: Verified) -> None:
         return
     size = sum(orphan.size for orphan in orphans)
     many = count(len(orphans), "orphan")
-    click.echo(f"{many} ({count(size, 'byte')}): no log entry lists them, no reader needs them; see `kafka-s3 gc`.")
+    echo(f"{many} ({count(size, 'byte')}): no log entry lists them, no reader needs them; see `kafka-s3 gc`.")
     for orphan in orphans[:_ORPHANS_SHOWN]:
-        click.echo(f"  {printable(orphan.key)} ({orphan.fate.value})")
+        echo(f"  {printable(orphan.key)} ({orphan.fate.value})")
     if len(orphans) > _ORPHANS_SHOWN:
-        click.echo(f"  … and {len(orphans) - _ORPHANS_SHOWN:,} more; --json lists all.")
+        echo(f"  … and {len(orphans) - _ORPHANS_SHOWN:,} more; --json lists all.")

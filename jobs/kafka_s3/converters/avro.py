@@ -15,6 +15,7 @@ from kafka_s3.rows import Excluded, Schemas, Stage, Tombstone, Unwritable
 from kafka_s3.schemas.model import Schema, full_name
 from kafka_s3.schemas.parse import SchemaError, parse_avro
 from kafka_s3.settings.content import SubjectNames
+from kafka_s3.shown import named, quoted
 
 _ID_MAX: Final = 2**31 - 1  # a registry's ids are Java's int
 #: What is kept of ids and their schemas, in characters of these; beyond it all are looked up anew.
@@ -96,13 +97,14 @@ class AvroValues:
         if len(head) < HEAD:
             return f"not Avro of a schema registry: {len(head)} bytes, where a zero byte and a schema's id take {HEAD}"
         if head[0] != 0:
-            return f"not Avro of a schema registry: the first byte is {head[0]:02x}, not 00"
+            first = quoted(head[:1], f"{head[0]:02x}", kind="another")
+            return f"not Avro of a schema registry: the first byte is {first}, not 00"
         id = int.from_bytes(head[1:], "big")
         registered = self._registry.schema(id) if id <= _ID_MAX else None
         if registered is None:
             return f"the schema registry has no schema of the id {id}"
         if registered.type != "AVRO":
-            return f"the schema of the id {id} is of the type {registered.type}, not AVRO"
+            return f"the schema of the id {id} is of the type {named(registered.type)}, not AVRO"
         try:
             schema = parse_avro(registered.text, registered.references, id=id)
         except SchemaError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka_s3.rows import Excluded, Missing, Stage, Tombstone, Unwritable
 from kafka_s3.schemas.model import Avro, Schema
 from kafka_s3.schemas.walk import FEW
+from kafka_s3.shown import kind_and_length, quoted
 
 if TYPE_CHECKING:  # they load pyarrow
     from kafka_s3.schemas.columns import Scan
@@ -285,8 +286,10 @@ def _branch(datum: bytes) -> int:
 
 
 def shown(value: bytes | None) -> str:
-    """A value's beginning, for people."""
+    """A value's length, or its beginning where content is shown."""
     assert value is not None
     if not value:
         return "the value is empty"
-    return f"it begins with {value[:_SHOWN].hex(' ')}" if len(value) > _SHOWN else f"it is {value.hex(' ')}"
+    beginning = value[:_SHOWN].hex(" ")
+    text = f"it begins with {beginning}" if len(value) > _SHOWN else f"it is {beginning}"
+    return quoted(value, text, kind=f"the value has {kind_and_length(value)}")

@@ -20,9 +20,13 @@ _NO_KEY = Unwritable("the key is null, and store.kafka.keys=true wants one", Sta
 
 
 class Columns:
-    """Converts batches; the first column is that of the values, the others stand in the order of the family."""
+    """Converts batches; the first column is that of the values, the others stand in the order of the family.
+
+    `doing`: what was done last, for whoever has to say where it went wrong.
+    """
 
     def __init__(self, settings: Settings, registries: Registries) -> None:
+        self.doing = Stage.VALUE_CONVERTER
         self._settings = settings.format
         self._registries = registries
         self._converters: dict[tuple[str, bool, Format | Own], Convert] = {}  # by topic, whether it is for keys, format
@@ -32,6 +36,7 @@ class Columns:
         self._kafka_fields = KafkaFields(settings.format, self._key_rows) if settings.format.envelope.fields else None
 
     def __call__(self, batch: RecordBatch) -> tuple[Rows, ...]:
+        self.doing = Stage.VALUE_CONVERTER
         value, file = self._settings.value, self._settings.file
         rows = self._converter(batch, value, file, key=False)(batch.values())
         rows = suited(rows, value.converter, file, len(batch))
@@ -39,9 +44,12 @@ class Columns:
             rows = self._kafka_fields(batch, rows)
         columns = [rows]
         if self._settings.keys is not None:
+            self.doing = Stage.KEY_CONVERTER
             columns.append(self._keys(batch, self._settings.keys))
         if self._headers is not None:
+            self.doing = Stage.HEADER_CONVERTER
             columns.append(self._headers(batch))
+        self.doing = Stage.TASK_PUT
         return tuple(columns)
 
     @staticmethod

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kafka_s3.shown import named, quoted
+
 NESTING_MAX: Final = 64
 DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
 DATE: Final = "org.apache.kafka.connect.data.Date"
@@ -39,7 +41,7 @@ class Refused(ValueError):
         self.at: list[str] = []
 
     def __str__(self) -> str:
-        where = ".".join(self.at)
+        where = ".".join(map(named, self.at))
         return f"{where}: {self.args[0]}" if where else str(self.args[0])
 
 
@@ -120,7 +122,7 @@ def _read(json: Any, depth: int) -> ConnectSchema:
         case "struct":
             fields = _fields(json.get("fields"), depth + 1)
         case _ if kind not in _PRIMITIVES:
-            raise Refused(f"there is no schema of type {kind[:40]!r}")
+            raise Refused(f"there is no schema of type {quoted(kind, repr(kind[:40]))}")
     return ConnectSchema(
         kind,
         optional=json.get("optional") is True,
@@ -190,7 +192,7 @@ def _parameters(json: dict[str, Any]) -> dict[str, str]:
         return {}
     for name, text in found.items():
         if not isinstance(text, str):
-            raise Refused(f"the schema's parameter {name!r} is no text")
+            raise Refused(f"the schema's parameter {quoted(name)} is no text")
         as_text(name + text)
     return found
 

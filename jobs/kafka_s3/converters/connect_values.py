@@ -15,10 +15,10 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from kafka_s3.converters.connect_schema import ABSENT, TIME, ConnectField, ConnectSchema, Refused, as_text
+from kafka_s3.schemas.attributes import DIGITS_MAX as DIGITS_MAX
+from kafka_s3.shown import NoJsonNumber, json_problem, quoted
 
 Read = Callable[[Any], Any]
-#: A decimal has at most as many digits, whatever its schema says: Jackson's own limit for a number.
-DIGITS_MAX: Final = 1000
 INTS: Final = {
     "int8": (-(2**7), 2**7 - 1),
     "int16": (-(2**15), 2**15 - 1),
@@ -46,7 +46,7 @@ def parse(text: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise Refused(f"not JSON: not UTF-8 at byte {error.start}") from None
     except ValueError as error:
-        raise Refused(f"not JSON: {error}" if text.strip() else "not JSON: the value is empty") from None
+        raise Refused(f"not JSON: {json_problem(error)}" if text.strip() else "not JSON: the value is empty") from None
 
 
 def _int_or_number(text: str) -> int | Number:
@@ -55,7 +55,7 @@ def _int_or_number(text: str) -> int | Number:
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
+    raise NoJsonNumber(name)
 
 
 def reader(schema: ConnectSchema, fill: bool) -> Read:
@@ -158,13 +158,14 @@ def _read(schema: ConnectSchema, fill: bool) -> Read:
 
 
 def shown(value: Any) -> str:
-    """A value in a message: short, and never more than its beginning."""
+    """A value in a message: its kind; its beginning, where content is shown."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
         return "an array"
     text = json.dumps(str(value)) if type(value) is str else str(value).lower() if type(value) is bool else str(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."
+    kind = "a number with a fraction or an exponent" if isinstance(value, Number) else None
+    return quoted(value, text if len(text) <= 60 else f"{text[:60]}...", kind=kind)
 
 
 def _boolean(value: Any) -> bool:
@@ -224,7 +225,7 @@ def float32(number: float) -> float:
     try:
         return float(struct.unpack("<f", struct.pack("<f", number))[0])
     except OverflowError:
-        raise Refused(f"{number} does not fit into float") from None
+        raise Refused(f"{shown(number)} does not fit into float") from None
 
 
 def _base64(value: Any) -> bytes:

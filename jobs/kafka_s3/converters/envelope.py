@@ -204,8 +204,7 @@ def _checked(text: bytes) -> bytes:
 
 
 def _one_for_all(schemas: list[Schema | None], excluded: dict[int, Excluded]) -> Schema | list[Schema | None] | None:
-    """A single schema, if it is that of every row that is not excluded."""
+    """A single schema, if it is that of every row that is not excluded, in whatever words."""
     found = {id(each): each for index, each in enumerate(schemas) if index not in excluded}
-    if len(found) <= 1:
-        return next(iter(found.values()), None)
-    return schemas
+    first = next(iter(found.values()), None)
+    return first if all(each is first or each == first for each in found.values()) else schemas

@@ -13,6 +13,7 @@ from kafka_s3.records import Headers, RecordBatch
 from kafka_s3.rows import Excluded, Lines, Rows, Stage, Unwritable
 from kafka_s3.schemas.model import Schema, schema_of
 from kafka_s3.settings.content import FileSettings, Format, HeaderConverter
+from kafka_s3.shown import quoted
 
 #: What Confluent's AvroData makes of them.
 SCHEMA: Final[Schema] = schema_of(
@@ -66,9 +67,10 @@ class HeaderColumn:
         if not headers:
             return _NONE
         made = []
-        for name, value in headers:
+        for number, (name, value) in enumerate(headers, start=1):
             if value is None:
-                return Unwritable(f"its header {name!r} has no value", Stage.HEADER_CONVERTER)
+                which = quoted(name, repr(name), kind=f"number {number}")
+                return Unwritable(f"its header {which} has no value", Stage.HEADER_CONVERTER)
             made.append({"key": name, "value": self._text(value)})
         return made
 

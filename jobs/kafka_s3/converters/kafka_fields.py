@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -47,12 +47,12 @@ _KNOWN_MAX: Final = 1000
 KeyRows = Callable[[RecordBatch, FileSettings], Rows]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Outer(Schema):
     """A schema with the fields behind it, and the one around which it is; `wraps`: as the field `value`."""
 
-    inner: Schema | None = field(default=None, compare=False)
-    wraps: bool = field(default=False, compare=False)
+    inner: Schema | None = None
+    wraps: bool = False
 
 
 def _named_as(schema: Schema | None, outer: Schema | None) -> Schema | None:

@@ -31,13 +31,13 @@ class ValueRows:
         self.excluded: Mapping[int, Excluded] = excluded or {}
 
     def part(self, start: int, stop: int) -> ValueRows:
-        if start == 0 and stop == len(self._values) and not self.excluded:
+        if start == 0 and stop == len(self._values) and not self.excluded and _is_single(self.schemas):
             return self
         sizes = None if self._sizes is None else self._sizes[start:stop]
         return ValueRows(self._values[start:stop], some(self.schemas, range(start, stop)), sizes=sizes)
 
     def pick(self, indexes: Sequence[int]) -> ValueRows:
-        if len(indexes) == len(self._values) and not self.excluded:
+        if len(indexes) == len(self._values) and not self.excluded and _is_single(self.schemas):
             return self
         sizes = None if self._sizes is None else [self._sizes[index] for index in indexes]
         return ValueRows([self._values[index] for index in indexes], some(self.schemas, indexes), sizes=sizes)
@@ -95,3 +95,7 @@ class ValueRows:
         from kafka_s3.schemas.datums import codec
 
         return codec(schema).encode([value])[0]
+
+
+def _is_single(schemas: Schemas) -> bool:
+    return isinstance(schemas, Schema | None)

@@ -17,6 +17,7 @@ import msgspec
 
 from kafka_s3.converters.json_limits import NESTING_MAX, TOO_MANY, has_too_many, is_too_deep
 from kafka_s3.rows import Excluded, Lines, Tombstone, Unwritable
+from kafka_s3.shown import NoJsonNumber, json_problem
 
 # Python refuses to make an int of more digits (sys.set_int_max_str_digits); Jackson stops at 1,000.
 _INT_DIGITS_MAX = 4300
@@ -116,7 +117,7 @@ def _line_by_json_loads(value: bytes) -> bytes | Excluded:
     except UnicodeDecodeError as error:
         return Unwritable(f"not JSON: not UTF-8 at byte {error.start}")
     except ValueError as error:
-        return Unwritable(f"not JSON: {error}" if value.strip() else "not JSON: the value is empty")
+        return Unwritable(f"not JSON: {json_problem(error)}" if value.strip() else "not JSON: the value is empty")
     if parsed is None:
         return Tombstone()
     line = value.removeprefix(codecs.BOM_UTF8)
@@ -129,7 +130,7 @@ def _may_be_deep(value: bytes) -> bool:
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
+    raise NoJsonNumber(name)
 
 
 def _is_utf8(data: bytes) -> bool:

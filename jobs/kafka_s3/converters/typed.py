@@ -23,6 +23,7 @@ from kafka_s3.schemas.model import Schema
 from kafka_s3.schemas.nodes import Node, graph
 from kafka_s3.schemas.parse import SchemaError, parse_avro
 from kafka_s3.settings.content import ConverterSettings
+from kafka_s3.shown import plain
 
 #: Brackets of a value within each other; as deep as Avro values may be.
 NESTING_MAX = 100
@@ -37,7 +38,7 @@ def typed_json(settings: ConverterSettings) -> TypedJson:
     try:
         return TypedJson(parse_avro(settings.schema_text, version=1))
     except SchemaError as error:
-        problem = Problem("export.value.schema.file", None, str(error))
+        problem = Problem("export.value.schema.file", None, plain(str(error), content=True))
         raise ConfigurationError("The schema that values are read by cannot be used:", problems=[problem]) from None
 
 

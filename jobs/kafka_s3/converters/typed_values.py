@@ -31,6 +31,7 @@ from kafka_s3.converters import iso
 from kafka_s3.schemas.defaults import plain_default
 from kafka_s3.schemas.model import Branch
 from kafka_s3.schemas.nodes import NO_DEFAULT, Field, Node
+from kafka_s3.shown import NoJsonNumber, json_problem, quoted
 
 #: Tries of branches in one record: unions of records that hold unions have exponentially many ways.
 TRIES_MAX: Final = 10_000
@@ -60,7 +61,7 @@ def parse(text: bytes) -> Any:
     except RecursionError:
         raise NotTyped("not JSON: nested too deeply") from None
     except ValueError as error:
-        raise NotTyped(f"not JSON: {error}" if text.strip() else "not JSON: the value is empty") from None
+        raise NotTyped(f"not JSON: {json_problem(error)}" if text.strip() else "not JSON: the value is empty") from None
 
 
 def _int(text: str) -> int | Real:
@@ -69,7 +70,7 @@ def _int(text: str) -> int | Real:
 
 
 def _refuse(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
+    raise NoJsonNumber(name)
 
 
 class Reader:
@@ -98,7 +99,7 @@ class Reader:
             case "map" if isinstance(parsed, dict):
                 for key in parsed:
                     _text(key, f"{path}{{}}")
-                return {key: self._read(node.item, each, f"{path}.{key}") for key, each in parsed.items()}
+                return {key: self._read(node.item, each, f"{path}{{}}") for key, each in parsed.items()}
             case "null" if parsed is None:
                 return None
             case "boolean" if isinstance(parsed, bool):
@@ -218,8 +219,8 @@ def _bytes(parsed: Any, *, node: Node, path: str) -> bytes:
     elif type(parsed) is str:
         try:
             made = base64.b64decode(parsed, validate=True)
-        except (binascii.Error, ValueError) as error:
-            raise NotTyped(f"{path or 'the value'} is no base64 ({error}): {_shown(parsed)}") from None
+        except (binascii.Error, ValueError):
+            raise NotTyped(f"{path or 'the value'} is no base64: {_shown(parsed)}") from None
     else:
         raise TypeError
     if node.kind == "fixed" and len(made) != node.size:
@@ -308,4 +309,5 @@ def _shown(parsed: Any) -> str:
     if isinstance(parsed, int) and not -(10**_SHOWN_MAX) < parsed < 10**_SHOWN_MAX:
         return "a very long number"
     text = str(parsed) if isinstance(parsed, Real | Decimal) else json.dumps(parsed)
-    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
+    kind = "a number" if isinstance(parsed, Real | Decimal) else None
+    return quoted(parsed, text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…", kind=kind)

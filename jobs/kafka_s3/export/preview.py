@@ -97,7 +97,7 @@ class _Desk:
         writer = self.writers.get(batch.tp)
         if writer is None:
             writer = self.writers[batch.tp] = RangeWriter(
-                self.settings, 0, self.at_ms, self._open, registries=self.registries, refuse=self._refuse
+                self.settings, 0, self.at_ms, self._open, registries=self.registries, refuse=self._refuse, careful=True
             )
         if not writer.write(batch):
             self._end(batch.tp, writer)

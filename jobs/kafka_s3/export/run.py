@@ -342,6 +342,8 @@ def _export(exporter: Exporter, planned: Planned, world: World, execute: Execute
     for result in results.values():
         for refused in result.refused:
             tell(f"bad record: {refused}")
+        if result.trace:
+            tell(f"{result.planned.offsets}: {result.trace}")
     # A leader that is gone is not asked once more: it would keep back what was read of other partitions.
     read = [each for each in plan.ranges if each in results and not waits(results[each])]
     changed = changed_while_read(exporter.broker, plan, read)

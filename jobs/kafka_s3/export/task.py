@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
+from kafka_s3.attempts import Raised, attempt
 from kafka_s3.commit_log import Companion, Interval, ObjectEntry, PlannedRange, RangeEntry, Refusal, Stop
 from kafka_s3.crash_points import CrashPoint, passing
-from kafka_s3.errors import EXIT_DATA, DataLoss, ExporterError
+from kafka_s3.errors import EXIT_DATA, EXIT_UNEXPECTED, DataLoss, ExporterError
 from kafka_s3.export.letters.dead_letters import LetterFile, letter_file
 from kafka_s3.export.reexport.copies import Copy, copy
 from kafka_s3.export.reexport.within import within
@@ -18,7 +21,10 @@ from kafka_s3.families import Span, WrittenObject
 from kafka_s3.ports import ObjectStore, PartitionOffsets, RecordSource, Registries
 from kafka_s3.records import RecordBatch
 from kafka_s3.settings.model import Settings
-from kafka_s3.writer import RangeWriter, Written
+from kafka_s3.shown import printable, quoted, said
+from kafka_s3.writer import RangeWriter, Written, may_be_a_records
+
+_TRACE_LINES_MAX: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,7 @@ class RangeResult:
     entry: RangeEntry | None
     failure: Failure | None
     refused: tuple[str, ...] = ()  # the first records that were left out, where errors.log.enable asks for them
+    trace: str = ""  # of what nobody expected, for the log
 
 
 class _Holes:
@@ -88,55 +95,105 @@ def export_range(
     source: RecordSource,
     registries: Registries = Registries(),
 ) -> RangeResult:
-    """Write one range's objects. Never raises for what the world does: a failure is part of the result."""
+    """Write one range's objects. Never raises: a failure of whatever kind is in the result, and this range's alone.
+
+    A range over which something was raised that a record may be to blame for is read again, carefully, to find that
+    record. What the first try had finished is adopted: it is what comes again.
+    """
+    passing(CrashPoint.STARTED_RANGE)
+    done = attempt(_exported, settings, task, store, source, registries)
+    if isinstance(done, Raised) and task.copy is None and may_be_a_records(done.error):
+        del done  # the exception holds all that was in use
+        done = attempt(_exported, settings, task, store, source, registries, careful=True)
+    if isinstance(done, RangeResult):
+        return done
+    error = done.error
+    if isinstance(error, ExporterError):
+        return _failed(settings, task, str(error), error.exit_status, kafka_changed=isinstance(error, DataLoss))
+    return _unexpected(settings, task, error)
+
+
+def _exported(
+    settings: Settings,
+    task: RangeTask,
+    store: ObjectStore,
+    source: RecordSource,
+    registries: Registries,
+    *,
+    careful: bool = False,
+) -> RangeResult:
     planned = task.planned
     if task.copy is not None:
-        return _copied(settings, task, task.copy, store)
+        entry = copy(settings, task.copy, store)
+        entry.check_accounting()
+        passing(CrashPoint.FINISHED_RANGE)
+        return RangeResult(planned, entry, None)
     open_upload = partial(FamilyUpload, store, settings.layout, tagging=settings.s3.tagging)
     letters = letter_file(settings, task.generation, store)
-    try:
-        writer = RangeWriter(settings, task.generation, task.at_ms, open_upload, registries=registries, refuse=letters)
-    except ExporterError as error:  # a class of the user's own that is not on this machine
-        return RangeResult(planned, None, Failure(f"{planned.offsets}: {error}", error.exit_status))
-    passing(CrashPoint.STARTED_RANGE)
-    try:
-        with _given_up_unless_finished(writer, letters), contextlib.closing(source.open(planned.offsets)) as reader:
-            holes = _Holes(planned.start)
-            for batch in reader:
-                inside = within(batch, task.window)
-                if inside is not None and not writer.write(inside):
-                    break
-                holes.passed(batch, len(batch), inside)
-            written = writer.finish()
-            if written.stopped_at is not None:
-                stopped = written.stopped_at.offset
-                holes.passed(batch, _records_before(batch, stopped), inside)
-                holes.end(stopped)
-                failure = Failure(f"A bad record at {written.stopped_at}", EXIT_DATA, stop=Stop.BAD_RECORD)
-                return RangeResult(planned, _entry(task, stopped, written, holes, reader.leader_epoch), failure)
-            holes.end(planned.end)
-            problem = _too_many_bad(settings, written)
-            if problem is not None:
-                letters.abort()
-                failure = Failure(f"{planned.offsets}: {problem}", EXIT_DATA, stop=Stop.TOO_MANY_BAD)
-                return RangeResult(planned, None, failure)
-            entry = _entry(task, planned.end, written, holes, reader.leader_epoch, letters.finish())
-            passing(CrashPoint.FINISHED_RANGE)
-            return RangeResult(planned, entry, None, letters.said)
-    except ExporterError as error:
-        gone = isinstance(error, DataLoss)
-        return RangeResult(planned, None, Failure(f"{planned.offsets}: {error}", error.exit_status, kafka_changed=gone))
+    writer = RangeWriter(
+        settings, task.generation, task.at_ms, open_upload, registries=registries, refuse=letters, careful=careful
+    )
+    with _given_up_unless_finished(writer, letters), contextlib.closing(source.open(planned.offsets)) as reader:
+        holes = _Holes(planned.start)
+        for batch in reader:
+            inside = within(batch, task.window)
+            if inside is not None and not writer.write(inside):
+                break
+            holes.passed(batch, len(batch), inside)
+        written = writer.finish()
+        if written.stopped_at is not None:
+            stopped = written.stopped_at.offset
+            holes.passed(batch, _records_before(batch, stopped), inside)
+            holes.end(stopped)
+            failure = Failure(f"A bad record at {written.stopped_at}", EXIT_DATA, stop=Stop.BAD_RECORD)
+            return RangeResult(planned, _entry(task, stopped, written, holes, reader.leader_epoch), failure)
+        holes.end(planned.end)
+        problem = _too_many_bad(settings, written)
+        if problem is not None:
+            letters.abort()
+            return _failed(settings, task, problem, EXIT_DATA, stop=Stop.TOO_MANY_BAD)
+        entry = _entry(task, planned.end, written, holes, reader.leader_epoch, letters.finish())
+        passing(CrashPoint.FINISHED_RANGE)
+        return RangeResult(planned, entry, None, letters.said)
 
 
-def _copied(settings: Settings, task: RangeTask, what: Copy, store: ObjectStore) -> RangeResult:
-    passing(CrashPoint.STARTED_RANGE)
-    try:
-        entry = copy(settings, what, store)
-    except ExporterError as error:
-        return RangeResult(task.planned, None, Failure(f"{task.planned.offsets}: {error}", error.exit_status))
-    entry.check_accounting()
-    passing(CrashPoint.FINISHED_RANGE)
-    return RangeResult(task.planned, entry, None)
+def _failed(
+    settings: Settings,
+    task: RangeTask,
+    reason: str,
+    exit_status: int,
+    *,
+    kafka_changed: bool = False,
+    stop: Stop = Stop.OTHER,
+    trace: str = "",
+) -> RangeResult:
+    shown = "\n".join(
+        said(line, content=settings.dead_letters.include_messages)
+        for line in f"{task.planned.offsets}: {reason}".split("\n")
+    )
+    return RangeResult(task.planned, None, Failure(shown, exit_status, kafka_changed, stop), trace=trace)
+
+
+def _unexpected(settings: Settings, task: RangeTask, error: Exception) -> RangeResult:
+    """A bug, or an accident of the machine. Its text may quote a record, so only its kind and where it was is told."""
+    if isinstance(error, MemoryError):
+        reason = "no memory was left. Give the task more of it, or lower tasks.max or partitioner.max.open.files."
+    else:
+        reason = (
+            f"{type(error).__name__} ({quoted(str(error), str(error))}): a fault of the exporter, or of a class of "
+            "yours. The task's log has the trace; a retry reads the range again."
+        )
+    return _failed(settings, task, reason, EXIT_UNEXPECTED, trace=trace_of(error))
+
+
+def trace_of(error: BaseException) -> str:
+    """Where an exception and those behind it were raised, without what they say."""
+    lines: list[str] = []
+    behind: BaseException | None = error
+    while behind is not None and len(lines) < _TRACE_LINES_MAX:
+        lines += [f"{type(behind).__name__} at", *"".join(traceback.format_tb(behind.__traceback__)).splitlines()]
+        behind = behind.__cause__ or (None if behind.__suppress_context__ else behind.__context__)
+    return "\n".join(map(printable, lines[:_TRACE_LINES_MAX]))
 
 
 @contextlib.contextmanager

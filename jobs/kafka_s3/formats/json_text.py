@@ -18,6 +18,8 @@ from typing import Any
 import msgspec
 
 from kafka_s3.formats.java_numbers import java_double, java_float
+from kafka_s3.rows import Unfit
+from kafka_s3.schemas.attributes import DIGITS_MAX, too_many_digits
 from kafka_s3.schemas.model import Avro, Schema, full_name
 from kafka_s3.settings.content import DecimalFormat
 
@@ -226,8 +228,14 @@ class _Compiler:
         if not self._numeric:
             return _shortest
         scale = int(avro.get("scale", 0))
-        # As BigDecimal.toString: plain, but with an exponent where there would be many zeros.
-        return lambda data: _raw(str(Decimal(int.from_bytes(data, signed=True)).scaleb(-scale, _EXACT)))
+        return lambda data: _number(data, scale)
+
+
+def _number(unscaled: bytes, scale: int) -> msgspec.Raw:
+    """As BigDecimal.toString: plain, but with an exponent where there would be many zeros."""
+    if too_many_digits(unscaled):
+        raise Unfit(f"a decimal of {len(unscaled)} bytes has more than the {DIGITS_MAX} digits that a number may have")
+    return _raw(str(Decimal(int.from_bytes(unscaled, signed=True)).scaleb(-scale, _EXACT)))
 
 
 def json_name(field: Mapping[str, Any]) -> str:

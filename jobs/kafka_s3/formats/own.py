@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_s3.custom import FORMAT, call, find_class
+from kafka_s3.custom import FORMAT, call, call_on_records, find_class
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.formats.compression import Compressor, extension_suffix, open_stream
 from kafka_s3.rows import Lines
@@ -73,7 +73,7 @@ class OwnEncoder:
         return self._stream.compress(self._bytes(self._own.end)) + self._stream.finish()
 
     def _bytes(self, method: Any, *arguments: object) -> bytes:
-        made = call(f"{self._path}.{method.__name__}", method, *arguments)
+        made = call_on_records(f"{self._path}.{method.__name__}", method, *arguments)
         if not isinstance(made, bytes):
             raise ConfigurationError(f"{self._path}.{method.__name__} must give bytes, and gave {type(made).__name__}.")
         return made

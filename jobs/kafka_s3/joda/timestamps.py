@@ -21,6 +21,7 @@ from datetime import UTC, datetime, timedelta
 from kafka_s3.joda import JodaError
 from kafka_s3.joda.days import DAY_MS, days_in_month, days_of, first_week, is_leap, weeks_in_year
 from kafka_s3.joda.zones import Zone, parse_offset
+from kafka_s3.shown import quoted
 
 MS_MIN, MS_MAX = -(1 << 63), (1 << 63) - 1
 YEAR_MIN, YEAR_MAX = -292_275_055, 292_278_994  # those that 64 bits of milliseconds begin and end in
@@ -74,7 +75,7 @@ def parse_timestamp(text: str, zone: Zone) -> int:
         return _in_zone(local_ms, text, zone)
     offset_ms = 0 if offset in "Zz" else parse_offset(offset)
     if offset_ms is None:
-        raise _refused(text, f"{offset!r} is no offset: allowed are Z and those such as +02, +0200 and +02:00.")
+        raise _refused(text, f"{quoted(offset)} is no offset: allowed are Z and those such as +02, +0200 and +02:00.")
     return _in_range(local_ms - offset_ms, text)
 
 
@@ -125,7 +126,7 @@ def _in_zone(local_ms: int, text: str, zone: Zone) -> int:
 def _within(text: str, name: str, digits: str, low: int, high: int) -> int:
     number = int(digits)
     if not low <= number <= high:
-        raise _refused(text, f"The {name} is {number}, allowed are {low} to {high}.")
+        raise _refused(text, f"The {name} is {quoted(number)}, allowed are {low} to {high}.")
     return number
 
 
@@ -137,4 +138,4 @@ def _in_range(at_ms: int, text: str) -> int:
 
 def _refused(text: str, reason: str) -> JodaError:
     shown = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
-    return JodaError(f"Invalid format: {shown!r} is no timestamp. {reason}")
+    return JodaError(f"Invalid format: {quoted(text, repr(shown))} is no timestamp. {reason}")

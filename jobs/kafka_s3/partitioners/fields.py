@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -14,6 +15,7 @@ from kafka_s3.rows import Lines, Missing, Rows, by_schema
 from kafka_s3.schemas.fields import node_at
 from kafka_s3.schemas.model import Branch, Schema
 from kafka_s3.schemas.nodes import Node
+from kafka_s3.shown import quoted
 
 _NAMES_MAX: Final = 8
 
@@ -170,11 +172,15 @@ def _walk(parsed: Any, path: tuple[str, ...]) -> Any:
 
 def _listed(fields: Mapping[str, Any]) -> str:
     """
-    >>> _listed({"a": 1, "b": [2]})
-    'a (a whole number), b (a list)'
+    >>> from kafka_s3.shown import said
+    >>> said(_listed({"a": 1, "b": [2]}), content=False), said(_listed({"a": 1, "b": [2]}), content=True)
+    ('others (2)', 'a (a whole number), b (a list)')
     """
-    shown = [f"{name} ({kind_of(value)})" for name, value in list(fields.items())[:_NAMES_MAX]]
-    return ", ".join(shown) + (", …" if len(fields) > _NAMES_MAX else "") if shown else "no fields"
+    shown = [f"{name} ({kind_of(value)})" for name, value in itertools.islice(fields.items(), _NAMES_MAX)]
+    if not shown:
+        return "no fields"
+    text = ", ".join(shown) + (", …" if len(fields) > _NAMES_MAX else "")
+    return quoted(fields, text, kind=f"others ({len(fields)})")
 
 
 def kind_of(value: Any) -> str:

@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kafka_s3.custom import EXTRACTOR, PARTITIONER, call, find_class
+from kafka_s3.custom import EXTRACTOR, PARTITIONER, call, call_on_records, find_class
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.partitioners.paths import Paths
 from kafka_s3.partitioners.times import TIME_MAX_MS, Times
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Rows
+from kafka_s3.shown import quoted
 
 
 class OwnPaths:
@@ -51,14 +52,14 @@ class OwnTimes:
             if at is None:
                 bad[index] = f"{self._path} gives it no time"
             elif not -TIME_MAX_MS <= at <= TIME_MAX_MS:
-                bad[index] = f"{self._path} gives it the time {at}, which is out of range"
+                bad[index] = f"{self._path} gives it the time {quoted(at)}, which is out of range"
         return Times([0 if index in bad else at for index, at in enumerate(each)] if bad else each, bad)
 
 
 def _answer(path: str, method: Callable[[RecordBatch], Sequence[Any]], batch: RecordBatch, kind: type) -> list[Any]:
     """What the user's method says of a batch. Raises `ConfigurationError` if that is nothing we can use."""
     where = f"{path}.{method.__name__} on {batch.tp} from offset {batch.offset_at(0)}"
-    each = call(where, lambda: list(method(batch)))
+    each = call_on_records(where, lambda: list(method(batch)))
     wrong = set(map(type, each)) - {kind, type(None)}
     if len(each) != len(batch) or wrong:
         found = ", ".join(sorted(each.__name__ for each in wrong)) or f"{len(each)} answers"

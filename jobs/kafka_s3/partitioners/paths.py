@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from kafka_s3.naming import COLLISIONS_MAX, DataName, KeyLayout, format_data_key, leads_out
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Rows
+from kafka_s3.shown import quoted
 
 #: S3's own limit, in bytes of UTF-8.
 KEY_BYTES_MAX: Final = 1024
@@ -66,6 +67,10 @@ def escape_for(directory_delim: str) -> Callable[[str], str]:
     return escape
 
 
+def _shown(path: str) -> str:
+    return quoted(path, repr(path[:60]))
+
+
 @dataclass(slots=True)
 class FittingKeys:
     """A partitioner whose paths all fit into a key; one that is too long is a bad record's."""
@@ -108,10 +113,10 @@ class FittingKeys:
             collision=COLLISIONS_MAX,
         )
         if leads_out(path, self.layout.directory_delim):
-            return f"its path {path[:60]!r} has a part '.' or '..', which would lead out of its folder"
+            return f"its path {_shown(path)} has a part '.' or '..', which would lead out of its folder"
         if _NOT_IN_KEYS.search(path):
-            return f"its path {path[:60]!r} holds a control character or half a surrogate pair, which no key can"
+            return f"its path {_shown(path)} holds a control character or half a surrogate pair, which no key can"
         size = len(format_data_key(self.layout, name).encode())
         if size <= KEY_BYTES_MAX:
             return None
-        return f"its key would have {size} bytes, and S3 takes {KEY_BYTES_MAX}: the path begins {path[:60]!r}"
+        return f"its key would have {size} bytes, and S3 takes {KEY_BYTES_MAX}: the path begins {_shown(path)}"

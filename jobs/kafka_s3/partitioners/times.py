@@ -14,6 +14,7 @@ from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Missing, Rows
 from kafka_s3.schemas.model import Branch
 from kafka_s3.schemas.nodes import Node
+from kafka_s3.shown import quoted
 
 #: A `long` of milliseconds, within which Joda-Time's calendar works.
 TIME_MAX_MS: Final = 2**63 - 1
@@ -103,14 +104,16 @@ class FieldTimes:
             case bool() | None | list() | dict() | bytes() | Branch():
                 raise ValueError(f"field {self._name} is {kind_of(value)}, which is no time")
             case float() if not math.isfinite(value):
-                raise ValueError(f"field {self._name} is {value}, which is no time")
+                raise ValueError(f"field {self._name} is {quoted(value)}, which is no time")
             case str():
                 try:
                     at = parse_timestamp(value, self._zone)
                 except ValueError as error:
-                    raise ValueError(f"field {self._name} is {value[:60]!r}, which is no time: {error}") from None
+                    raise ValueError(
+                        f"field {self._name} is {quoted(value, repr(value[:60]))}, which is no time: {error}"
+                    ) from None
             case _:
                 at = int(value)
         if not -TIME_MAX_MS <= at <= TIME_MAX_MS:
-            raise ValueError(f"field {self._name} is {str(value)[:40]}, which is out of range")
+            raise ValueError(f"field {self._name} is {quoted(value, str(value)[:40])}, which is out of range")
         return at

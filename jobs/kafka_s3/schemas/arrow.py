@@ -30,6 +30,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kafka_s3.schemas.model import Avro, Schema, full_name
+from kafka_s3.shown import named, quoted
 
 #: Types in a schema but for unions, counted wherever they are used: a few hundred bytes can unfold to billions.
 TYPES_MAX: Final = 10_000
@@ -166,13 +167,13 @@ class _Columns:
                 return _logical(avro, name, path) if name in _PRIMITIVE else below(name, space, path)
             case {"type": list() | dict() as nested}:
                 return below(nested, space, path)
-        raise ColumnsError(f"{_at(path)} has a type that Avro does not know: {str(avro)[:100]}")
+        raise ColumnsError(f"{_at(path)} has a type that Avro does not know: {quoted(avro, str(avro)[:100])}")
 
     def _find(self, name: str, space: str, path: tuple[str, ...]) -> tuple[Mapping[str, Any], str]:
         for each in (name, f"{space}.{name}"):
             if each in self._named:
                 return self._named[each]
-        raise ColumnsError(f"{_at(path)} has the type {name}, which is not defined before it")
+        raise ColumnsError(f"{_at(path)} has the type {named(name)}, which is not defined before it")
 
     def _named_type(
         self, avro: Mapping[str, Any], space: str, path: tuple[str, ...], inside: tuple[str, ...], depth: int
@@ -228,7 +229,7 @@ _OTHER_FORMATS: Final = "AvroFormat and JsonFormat can hold it"
 def _at(path: tuple[str, ...]) -> str:
     if len(path) > 10:
         path = (*path[:5], "…", *path[-4:])
-    return f"the field {'.'.join(path)}" if path else "the value"
+    return f"the field {'.'.join(map(named, path))}" if path else "the value"
 
 
 def _unless_null(convert: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
@@ -278,7 +279,7 @@ def _logical(avro: Mapping[str, Any], name: str, path: tuple[str, ...]) -> _Colu
 
 def _small(value: int, path: tuple[str, ...], kind: str, bound: int) -> int:
     if not -bound <= value < bound:
-        raise ColumnsError(f"{_at(path)} is {value}, which is no {kind}, its connect.type")
+        raise ColumnsError(f"{_at(path)} is {quoted(value)}, which is no {kind}, its connect.type")
     return value
 
 

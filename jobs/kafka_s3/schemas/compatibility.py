@@ -21,6 +21,7 @@ from kafka_s3.schemas.model import Compatibility, Schema
 from kafka_s3.schemas.nodes import NO_DEFAULT, Field, Node, graph
 from kafka_s3.schemas.parse import SchemaError
 from kafka_s3.schemas.project import origin_of
+from kafka_s3.shown import named
 
 
 class Reason(enum.Enum):
@@ -88,7 +89,7 @@ def lacks_version(schema: Schema, mode: Compatibility) -> Refused | None:
     if mode is Compatibility.NONE or schema.version is not None:
         return None
     return Refused(
-        f"Schema version required for {mode.value} compatibility: {schema.name or 'the schema'} has none. "
+        f"Schema version required for {mode.value} compatibility: {named(schema.name or 'the schema')} has none. "
         "Versions are those of a registry's subject, or of the envelope's schema; schema.compatibility=NONE needs none."
     )
 

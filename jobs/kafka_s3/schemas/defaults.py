@@ -7,9 +7,11 @@ import math
 import struct
 from typing import Any, Final
 
+from kafka_s3.schemas.attributes import DIGITS_MAX, too_many_digits
 from kafka_s3.schemas.model import Branch
 from kafka_s3.schemas.nodes import NO_DEFAULT, Node
 from kafka_s3.schemas.parse import SchemaError
+from kafka_s3.shown import quoted
 
 _FLOAT: Final = struct.Struct("<f")
 
@@ -20,7 +22,9 @@ def plain_default(node: Node, default: Any, path: str) -> Any:
         return _value(node, default)
     except (ValueError, OverflowError, RecursionError):
         shown = json.dumps(default, ensure_ascii=False)
-        raise SchemaError(f"{path}: the default {shown[:100]} is no value of its type ({node.kind})") from None
+        raise SchemaError(
+            f"{path}: the default {quoted(default, shown[:100])} is no value of its type ({node.kind})"
+        ) from None
 
 
 def check_defaults(node: Node) -> None:
@@ -97,8 +101,12 @@ def _fits(number: int, node: Node) -> bool:
 
 def _bytes(default: str, node: Node) -> bytes:
     made = default.encode("latin-1")
-    if node.logical and abs(int.from_bytes(made, "big", signed=True)) >= 10 ** min(node.logical[1], len(made) * 3):
-        raise ValueError
+    if node.logical:
+        # Ten to the power of a precision takes quadratic time, and a schema's precision may be any number.
+        if too_many_digits(made):
+            raise ValueError
+        if abs(int.from_bytes(made, "big", signed=True)) >= 10 ** min(node.logical[1], DIGITS_MAX):
+            raise ValueError
     return made
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from kafka_s3.schemas.model import Branch, Schema
 from kafka_s3.schemas.nodes import Node, graph
+from kafka_s3.shown import named, quoted
 
 _NAMES_MAX: Final = 8
 
@@ -62,9 +64,12 @@ def _inside(value: Any, node: Node) -> tuple[Any, Node]:
 
 def _listed(value: Any, node: Node) -> str:
     if node.kind == "map":
-        names = [repr(name) for name in value]
-    else:
-        names = [f"{each.name} ({_said(each.node.required)})" for each in node.fields]
+        names = _some([repr(name) for name in itertools.islice(value, _NAMES_MAX + 1)])
+        return quoted(value, names, kind=f"others ({len(value)})") if value else names
+    return _some([f"{named(each.name)} ({_said(each.node.required)})" for each in node.fields[: _NAMES_MAX + 1]])
+
+
+def _some(names: list[str]) -> str:
     shown = ", ".join(names[:_NAMES_MAX])
     return shown + (", …" if len(names) > _NAMES_MAX else "") if shown else "no fields"
 

@@ -36,6 +36,12 @@ class _Path:
         self.known: dict[Schema, Schema] = {}
         self.known_size = 0
 
+    def copy(self) -> _Path:
+        other = _Path()
+        other.targets = OrderedDict((name, list(targets)) for name, targets in self.targets.items())
+        other.size, other.known, other.known_size = self.size, dict(self.known), self.known_size
+        return other
+
 
 class Groups:
     """The groups of every path in one range.
@@ -50,6 +56,13 @@ class Groups:
         self._paths: OrderedDict[str, _Path] = OrderedDict()  # the one whose records are longest ago first
         self._size = 0  # of all targets
         self._known_size = 0  # of all schemas whose group is remembered
+
+    def copy(self) -> Groups:
+        """The same groups, which what this one is asked from now on does not change."""
+        other = Groups(self._mode, self._size_max)
+        other._paths = OrderedDict((name, path.copy()) for name, path in self._paths.items())
+        other._size, other._known_size = self._size, self._known_size
+        return other
 
     def target(self, path: str, schema: Schema | None) -> Schema | Refused | None:
         """The schema to write values of this schema under; `None` for those without one.

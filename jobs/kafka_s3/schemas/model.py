@@ -21,9 +21,10 @@ A value under a schema is plain Python, logical types not interpreted:
 from __future__ import annotations
 
 import enum
+import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -32,6 +33,9 @@ Avro = str | list[Any] | dict[str, Any]
 #: What AvroData calls structs without a name, and values without a schema.
 _NO_NAMES: Final = ("io.confluent.connect.avro.ConnectDefault", "io.confluent.connect.avro.Anything")
 _KNOWN_MAX: Final = 1024  # schemas that are kept parsed
+_PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+#: Words that say nothing where they are null or an empty list.
+_MAY_BE_NULL: Final = frozenset({"doc", "namespace", "aliases"})
 
 
 class Compatibility(enum.Enum):
@@ -50,9 +54,9 @@ class Branch(NamedTuple):
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Schema:
-    """A schema that values have; two are equal if they say the same and have the same version.
+    """A schema that values have; two are equal if they mean the same and have the same version, however spelled.
 
     `text`: the Avro schema as compact JSON, complete: every named type is defined where it is first used and called by
     its full name after that. Order, documentation, defaults, aliases and unknown properties are its author's.
@@ -60,8 +64,18 @@ class Schema:
     """
 
     text: str
-    id: int | None = field(default=None, compare=False)
+    id: int | None = None
     version: int | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schema):
+            return NotImplemented
+        if self.version != other.version:
+            return False
+        return self.text == other.text or meaning(self.text) == meaning(other.text)
+
+    def __hash__(self) -> int:
+        return hash((meaning(self.text), self.version))
 
     @property
     def avro(self) -> Avro:
@@ -96,6 +110,46 @@ def schema_of(avro: Avro, *, id: int | None = None, version: int | None = None) 
 def _parsed(text: str) -> Avro:
     avro: Avro = json.loads(text)
     return avro
+
+
+@lru_cache(_KNOWN_MAX)
+def meaning(text: str) -> str:
+    """What a schema says: the same for texts that differ only in the order of keys, in words that say nothing, and in
+    how a name is written.
+
+    >>> meaning('{"type":"array","items":{"type":"int"},"doc":null}') == meaning('{"items":"int","type":"array"}')
+    True
+    """
+    try:
+        said = json.dumps(_plain(json.loads(text), ""), sort_keys=True, separators=(",", ":"))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return text  # no schema at all
+    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _plain(avro: Any, namespace: str) -> Any:
+    """One way to write a schema of those that mean the same."""
+    if isinstance(avro, list):
+        return [_plain(each, namespace) for each in avro]
+    if isinstance(avro, str):
+        return avro if avro in _PRIMITIVES or "." in avro or not namespace else f"{namespace}.{avro}"
+    made = {name: value for name, value in avro.items() if not (name in _MAY_BE_NULL and value in (None, []))}
+    if avro["type"] in ("record", "enum", "fixed"):
+        made["name"] = full_name(made, namespace)
+        made.pop("namespace", None)
+        namespace = made["name"].rpartition(".")[0]
+    for name in ("items", "values"):
+        if name in made:
+            made[name] = _plain(made[name], namespace)
+    if avro["type"] == "record":
+        made["fields"] = [
+            {
+                **{name: value for name, value in each.items() if not (name in _MAY_BE_NULL and value in (None, []))},
+                "type": _plain(each["type"], namespace),
+            }
+            for each in avro["fields"]
+        ]
+    return made["type"] if len(made) == 1 and made["type"] in _PRIMITIVES else made
 
 
 def full_name(named: Mapping[str, Any], namespace: str = "") -> str:

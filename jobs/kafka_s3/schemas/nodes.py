@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from kafka_s3.schemas.model import Avro, Schema, full_name
 from kafka_s3.schemas.parse import PRIMITIVES, SchemaError
+from kafka_s3.shown import quoted
 
 _NO_PROPERTIES: Final[Mapping[str, Any]] = MappingProxyType({})
 #: Logical types that change what a value means, by what they are of; others (uuid, a user's own) say nothing that a
@@ -109,7 +110,7 @@ def _graph_of(text: str) -> Node:
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         if isinstance(error, SchemaError):
             raise
-        raise SchemaError(f"this is no Avro schema ({type(error).__name__}: {error}): {text[:200]}") from None
+        raise SchemaError(f"this is no Avro schema ({type(error).__name__}): {quoted(text, text[:200])}") from None
 
 
 def graph(schema: Schema) -> Node:

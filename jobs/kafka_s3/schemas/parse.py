@@ -13,7 +13,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from kafka_s3.schemas.attributes import wrong_attribute, wrong_name
 from kafka_s3.schemas.model import Avro, Schema, full_name, schema_of
+from kafka_s3.shown import NoJsonNumber, json_problem, named, quoted
 
 PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 NAMED: Final = frozenset({"record", "enum", "fixed"})
@@ -66,19 +68,21 @@ def _json(text: str) -> Any:
     try:
         parsed = json.loads(text, parse_constant=_constant, parse_float=_float)
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"the schema is not JSON: {error}") from error
+        raise SchemaError(
+            f"the schema is not JSON: {json_problem(error) if isinstance(error, ValueError) else 'nested too deeply'}"
+        ) from error
     if _SURROGATE.search(json.dumps(parsed, ensure_ascii=False)):
         raise SchemaError("the schema holds half of a surrogate pair")
     return parsed
 
 
 def _constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
+    raise NoJsonNumber(name)
 
 
 def _float(text: str) -> float:
     if math.isinf(value := float(text)):
-        raise ValueError(f"{text:.40} is too large for a double")
+        raise ValueError("a number is too large for a double")
     return value
 
 
@@ -114,9 +118,9 @@ def _collect(node: Any, namespace: str, known: dict[str, Any], here: set[str], d
 def _name_of(node: dict[str, Any], namespace: str) -> str:
     name, own = node.get("name"), node.get("namespace")
     if not isinstance(name, str):
-        raise SchemaError(f"a type {node['type']!r} has no name" if name is None else f"{_say(name)} is no name")
+        raise SchemaError(f"a type {_say(node['type'])} has no name" if name is None else f"{_say(name)} is no name")
     if own is not None and not isinstance(own, str):
-        raise SchemaError(f"the namespace {_say(own)} of {name!r} is no text")
+        raise SchemaError(f"the namespace {_say(own)} of {_say(name)} is no text")
     if own is None:
         node = {key: value for key, value in node.items() if key != "namespace"}
     full = full_name(node, namespace)
@@ -133,8 +137,11 @@ def _is_name(text: str) -> bool:
 
 
 def _say(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    """A name, or what stands where one should: names say where something is, all else may be content."""
+    if isinstance(value, str):
+        return named(repr(value))
+    text = json.dumps(value, ensure_ascii=False)
+    return quoted(value, text if len(text) <= 80 else f"{text[:77]}...")
 
 
 class _Writer:
@@ -157,13 +164,16 @@ class _Writer:
         if not isinstance(node, dict):
             raise SchemaError(f"{where} is no type: {_say(node)}")
         kind = node.get("type")
+        if (wrong := wrong_attribute(node, where)) is not None:
+            raise SchemaError(wrong)
         if isinstance(kind, dict | list):
             inner = self.write(kind, inside, around, depth + 1, where)
-            return {**node, **inner} if isinstance(inner, dict) and inner["type"] not in NAMED else inner
+            own = _without_others(node, "")
+            return {**own, **inner} if isinstance(inner, dict) and inner["type"] not in NAMED else inner
         if not isinstance(kind, str):
             raise SchemaError(f"{where} has no type: {_say(node)}")
         if kind in PRIMITIVES:
-            return dict(node)
+            return _without_others(node, kind)
         if kind in NAMED:
             return self._named("." + _name_of(node, inside), inside, around, depth, where)
         if kind in ("array", "map"):
@@ -171,7 +181,7 @@ class _Writer:
             if word not in node:
                 raise SchemaError(f"{where} is of type {kind}, but does not say its {word}")
             below = self.write(node[word], inside, around, depth + 1, f"{where}, {word}")
-            return {**node, word: below}
+            return {**_without_others(node, kind), word: below}
         return self._named(kind, inside, around, depth, where)
 
     def _union(self, node: list[Any], inside: str, around: str, depth: int, where: str) -> list[Any]:
@@ -201,7 +211,8 @@ class _Writer:
         if full in self._written:
             return full
         node = self._known[full]
-        made = {key: value for key, value in node.items() if not (key == "namespace" and value is None)}
+        own_words = _without_others(node, node["type"])
+        made = {key: value for key, value in own_words.items() if not (key == "namespace" and value is None)}
         self._written[full] = made
         self._names[id(made)] = full
         if full_name(made, around) != full:
@@ -236,9 +247,11 @@ class _Writer:
             if not _is_name(name):
                 raise SchemaError(f"the record {full} has a field {_say(name)}, which is no name")
             if name in names:
-                raise SchemaError(f"the record {full} has two fields {name!r}")
+                raise SchemaError(f"the record {full} has two fields {_say(name)}")
             names.add(name)
             _check_aliases(field, f"{full}.{name}")
+            if (wrong := wrong_name(field, f"{full}.{name}")) is not None:
+                raise SchemaError(wrong)
             written.append({**field, "type": self.write(field["type"], own, own, depth + 1, f"{full}.{name}")})
         made["fields"] = written
 
@@ -260,6 +273,16 @@ class _Writer:
         below = [self.expanded(node) for node in nodes]
         size = 1 + sum(size for size, _ in below)
         return min(size, EXPANDED_MAX + 1), 1 + max((depth for _, depth in below), default=0)
+
+
+#: The word that says what a type is made of, and which others must not be taken to have.
+_MADE_OF: Final = {"array": "items", "map": "values", "record": "fields", "enum": "symbols", "fixed": "size"}
+
+
+def _without_others(node: dict[str, Any], kind: str) -> dict[str, Any]:
+    """A type without the words that say what other types are made of: on this one they mean nothing."""
+    others = {word for each, word in _MADE_OF.items() if each != kind}
+    return {name: value for name, value in node.items() if name not in others}
 
 
 def _check_symbols(made: dict[str, Any], full: str) -> None:

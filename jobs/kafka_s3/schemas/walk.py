@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kafka_s3.schemas.model import Avro, Branch, full_name
+from kafka_s3.shown import quoted
 
 #: How deep records, arrays and maps may lie in each other in one value.
 NESTING_MAX: Final = 100
@@ -160,7 +161,7 @@ def _null(datum: Datum) -> None:  # noqa: ARG001
 def _boolean(datum: Datum) -> bool:
     byte = _take(datum, 1, "a boolean")[0]
     if byte > 1:
-        raise NotADatum(f"a boolean at byte {datum.position - 1} is {byte}")
+        raise NotADatum(f"a boolean at byte {datum.position - 1} is {quoted(byte, kind='neither 0 nor 1')}")
     return byte == 1
 
 
@@ -183,7 +184,9 @@ def _double(datum: Datum) -> float:
 def _take(datum: Datum, size: int, what: str) -> bytes:
     start = datum.position
     if size > datum.end - start:
-        raise NotADatum(f"ends within {what} at byte {start}: {size} bytes expected, {datum.end - start} left")
+        raise NotADatum(
+            f"ends within {what} at byte {start}: {quoted(size, kind='more')} bytes expected, {datum.end - start} left"
+        )
     datum.position = start + size
     return datum.data[start : start + size]
 
@@ -192,7 +195,7 @@ def _bytes(datum: Datum, what: str = "bytes") -> bytes:
     start = datum.position
     size = _varint(datum, _LONG_BYTES, _LONG_MAX, f"the length of {what}")
     if size < 0:
-        raise NotADatum(f"the length of {what} at byte {start} is {size}")
+        raise NotADatum(f"the length of {what} at byte {start} is {quoted(size, kind='below zero')}")
     return _take(datum, size, what)
 
 
@@ -225,7 +228,7 @@ def _enum(name: str, symbols: list[str]) -> Read:
         start = datum.position
         index = _varint(datum, _INT_BYTES, _INT_MAX, "an enum")
         if not 0 <= index < len(symbols):
-            raise NotADatum(f"{name} at byte {start} is symbol {index} of {len(symbols)}")
+            raise NotADatum(f"{name} at byte {start} is symbol {quoted(index, kind='beyond those')} of {len(symbols)}")
         return symbols[index]
 
     return enum
@@ -241,7 +244,7 @@ def _union(branches: list[Any], namespace: str, named: dict[str, Read]) -> Read:
         # Java reads an index as an int.
         index = _varint(datum, _INT_BYTES, _INT_MAX, "the branch of a union")
         if not 0 <= index < len(readers):
-            raise NotADatum(f"the branch of a union at byte {start} is {index} of {len(readers)}")
+            raise NotADatum(f"the branch of a union at byte {start} is {quoted(index, kind='none')} of {len(readers)}")
         value = readers[index](datum)
         return value if plain or names[index] == "null" else Branch(names[index], value)
 
@@ -299,5 +302,6 @@ def _blocks(datum: Datum, what: str, one: Callable[[Datum], None]) -> None:
         for _ in range(number):
             one(datum)
         if size is not None and datum.position - begin != size:
-            raise NotADatum(f"a block of {what} at byte {start} has {datum.position - begin} bytes, and says {size}")
+            told = quoted(size, kind="another number")
+            raise NotADatum(f"a block of {what} at byte {start} has {datum.position - begin} bytes, and says {told}")
     datum.depth -= 1

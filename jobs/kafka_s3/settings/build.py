@@ -147,8 +147,9 @@ def _limits(checked: Checked) -> Limits:
 
 def _dead_letters(checked: Checked) -> DeadLetters:
     """Everything at its default unless bad records are left out."""
+    include_messages = checked.flag("errors.log.include.messages")
     if checked.text("errors.tolerance") != "all":
-        return DeadLetters()
+        return DeadLetters(include_messages=include_messages)
     prefix = "errors.deadletterqueue"
     return DeadLetters(
         topic=checked.optional(f"{prefix}.topic.name"),
@@ -157,6 +158,7 @@ def _dead_letters(checked: Checked) -> DeadLetters:
         fraction_max=float(checked.text("export.errors.fraction.max")),
         fraction_attention=float(checked.text("export.errors.fraction.attention")),
         log=checked.flag("errors.log.enable"),
+        include_messages=include_messages,
     )
 
 

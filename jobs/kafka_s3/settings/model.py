@@ -225,6 +225,7 @@ class DeadLetters:
     fraction_max: float = 1.0
     fraction_attention: float = 0.5
     log: bool = False  # errors.log.enable
+    include_messages: bool = False  # errors.log.include.messages: a reason quotes what it refuses
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from kafka_s3.settings.check import Checked
 from kafka_s3.settings.content_build import SCHEMA, SCHEMA_FILE
 from kafka_s3.settings.files import ANYWHERE, read_limited
 from kafka_s3.settings.reach import Reach
+from kafka_s3.shown import plain
 
 _NESTING_MAX: Final = 200
 
@@ -55,7 +56,7 @@ def _compact(text: str) -> str:
     try:
         parse_avro(compact)
     except SchemaError as error:
-        raise ConfigurationError(f"{wrong}: {error}.") from None
+        raise ConfigurationError(f"{wrong}: {plain(str(error), content=True)}.") from None
     return compact
 
 

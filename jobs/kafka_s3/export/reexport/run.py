@@ -266,6 +266,8 @@ def _results(
     for result in results.values():
         for refused in result.refused:
             tell(f"bad record: {refused}")
+        if result.trace:
+            tell(f"{result.planned.offsets}: {result.trace}")
     read = [each for each in plan.ranges if not each.is_copied and each in results and results[each].failure is None]
     changed = changed_while_read(site.live.broker, plan, read).failures if read else {}
     passing(CrashPoint.CHECKED_KAFKA)

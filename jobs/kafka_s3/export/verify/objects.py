@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from kafka_s3.attempts import Raised, attempt
 from kafka_s3.commit_log import Interval, ObjectEntry, RangeEntry
 from kafka_s3.errors import DataLoss, StoreRefused
 from kafka_s3.export.verify.findings import Finding
@@ -19,7 +20,7 @@ from kafka_s3.ports import ObjectStore, RecordSource, Registries
 from kafka_s3.ranges import OffsetRange
 from kafka_s3.settings.content import Compression, FileSettings, Format, Gzip
 from kafka_s3.settings.model import Settings
-from kafka_s3.writer import RangeWriter, Written
+from kafka_s3.writer import RangeWriter, Written, may_be_a_records
 
 _GZIP_WINDOW: Final = 31
 _INFLATE_MAX: Final = 1024 * 1024
@@ -181,6 +182,14 @@ class Comparison:
 
     def compare(self, done: RangeEntry) -> list[Finding] | NotCheckable:
         """What Kafka and the log disagree on. Raises `KafkaUnavailable`."""
+        found = attempt(self._compare, done)
+        if not isinstance(found, Raised):
+            return found
+        if not may_be_a_records(found.error):
+            raise found.error
+        return self._compare(done, careful=True)
+
+    def _compare(self, done: RangeEntry, *, careful: bool = False) -> list[Finding] | NotCheckable:
         offsets = OffsetRange(done.tp, done.start, done.next_offset)
         written_contents: dict[str, str] = {}
 
@@ -189,7 +198,9 @@ class Comparison:
             return _HashingUpload(self.settings.layout, names, content, written_contents)
 
         at_ms = interval_of(done.interval, self.entry_interval).start_ms
-        writer = RangeWriter(self.settings, self.generation, at_ms, open_upload, registries=self.registries)
+        writer = RangeWriter(
+            self.settings, self.generation, at_ms, open_upload, registries=self.registries, careful=careful
+        )
         seen = 0
         try:
             with contextlib.closing(self.source.open(offsets)) as reader:

@@ -21,9 +21,15 @@ const WORST_FIRST = ["broken", "failed", "kafka_down", "late", "never_ran", "ask
 function fill(node, children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
-    node.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    node.append(child instanceof Node ? child : document.createTextNode(printable(String(child))));
   }
   return node;
+}
+
+// Control characters and marks of direction, of names and keys that anybody wrote, as what they are.
+function printable(text) {
+  const odd = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+  return text.replace(odd, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 function make(tag, attributes = {}, ...children) {
