@@ -189,8 +189,9 @@ def make_older(place: Windows, seq: int) -> None:
     key = place.log.layout.plan_key(seq)
     body = place.store.contents().get(key)
     if body is not None:
-        plan = decode(Plan, key, body)
-        older = msgspec.structs.replace(plan, bent=None, ends={}, notes=plan.notes if seq == 1 else ())
+        plan, before = decode(Plan, key, body), place.log.plan(seq - 1)
+        is_later = before is not None and before.plan.run.run_id == plan.run.run_id
+        older = msgspec.structs.replace(plan, bent=None, ends={}, notes=() if is_later else plan.notes)
         place.store.overwrite(key, encode(older))
 
 
