@@ -110,8 +110,8 @@ MUTATIONS: Final = (
             ),
             Edit(
                 f"{EXPORT}/run.py",
-                "    report = RunReport()\n",
-                "    report = RunReport()\n    from kafka_s3.export.uploads import LATER\n\n    LATER.clear()\n",
+                "    try:\n        _run(exporter",
+                "    from kafka_s3.export.uploads import LATER\n\n    LATER.clear()\n    try:\n        _run(exporter",
             ),
         ),
     ),
@@ -167,7 +167,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "do not look at Kafka after the last read",
-        (Edit(f"{EXPORT}/planner.py", "    return why\n", "    return {}\n"),),
+        (Edit(f"{EXPORT}/changes.py", "    return Changes(why, gone)\n", "    return Changes({}, frozenset())\n"),),
     ),
     Mutation(
         "do not ask where a log parted",
@@ -196,6 +196,35 @@ MUTATIONS: Final = (
                 f"{EXPORT}/rewind.py",
                 "generation=state.generation + 1, ",
                 "",
+            ),
+        ),
+    ),
+    Mutation(
+        "say that what a limit cut has reached its end",
+        (
+            Edit(
+                f"{EXPORT}/entries.py",
+                "        if topic not in exported.others and topics[topic].positions[p] >= end\n",
+                "        if topic not in exported.others\n",
+            ),
+        ),
+    ),
+    Mutation(
+        "leave what was reached as it is when it is rewound",
+        (Edit(f"{EXPORT}/rewind.py", " if p not in positions}", "}"),),
+    ),
+    Mutation(
+        "skip a partition that the ends of its run lack",
+        (
+            Edit(
+                f"{EXPORT}/ends.py",
+                "if tp not in held or held[tp] > self._bounds(tp).last_stable]",
+                "if tp in held and held[tp] > self._bounds(tp).last_stable]",
+            ),
+            Edit(
+                f"{EXPORT}/planner.py",
+                "    behind = [tp for tp in tps if run_ends.offsets[tp] > world.position(tp)]\n",
+                "    behind = [tp for tp in tps if run_ends.offsets.get(tp, 0) > world.position(tp)]\n",
             ),
         ),
     ),

@@ -147,11 +147,11 @@ def interval_of(own: Interval | None, plan_interval: Interval | None) -> Interva
 
 @dataclass(frozen=True, slots=True)
 class PinnedEnds:
-    """The end offsets that an earlier plan of the same run wrote down, the generations that they are of, and where they
+    """The end offsets that an earlier plan of the same run wrote down, the topics as they were then, and where the ends
     were bent."""
 
     ends: Mapping[TopicPartition, int]
-    generations: Mapping[str, int]
+    topics: Mapping[str, TopicState]
     notes: tuple[str, ...] = ()
     bent: frozenset[TopicPartition] = frozenset()
 
@@ -159,8 +159,14 @@ class PinnedEnds:
     def of(cls, plan: Plan) -> PinnedEnds:
         ends = {TopicPartition(topic, p): end for topic, parts in plan.run.ends.items() for p, end in parts.items()}
         bent = frozenset(tp for tp in ends if plan.may_pass_its_end(tp))
-        return cls(ends, {topic: state.generation for topic, state in plan.topics.items()}, plan.notes, bent)
+        return cls(ends, plan.topics, plan.notes, bent)
 
     def holds(self, tp: TopicPartition, state: TopicState | None) -> bool:
-        """Whether it says how far to read `tp`: it was not left out then, and has the same offsets since."""
-        return tp in self.ends and state is not None and self.generations.get(tp.topic) == state.generation
+        """Whether it says how far to read `tp`: it was not left out then, and its offsets are the same records.
+
+        Under another leader those above the position may be others (an unclean election), so they are looked at anew.
+        """
+        then = self.topics.get(tp.topic)
+        if tp not in self.ends or then is None or state is None:
+            return False
+        return (then.generation, then.epochs.get(tp.partition)) == (state.generation, state.epochs.get(tp.partition))

@@ -244,7 +244,7 @@ def test_a_run_that_failed_claims_nothing(log: Log) -> None:
     assert told(log, ended=HOUR, exports=TWO) == Announcement()
 
 
-def test_what_failed_is_not_complete(log: Log) -> None:
+def test_a_failed_run_that_somebody_marked_as_a_success(log: Log) -> None:
     """Though somebody marked its run as a success by hand: its topic is complete up to where the failed range begins,
     other topics are what they are. Entries of a release that did not say what is reached claim nothing."""
     failed = FailedRange(topic="a", partition=0, start=3, end=9, reason="bad", interval=Interval(50, 100))

@@ -109,6 +109,21 @@ def test_an_end_of_a_log_that_was_cut_is_made_anew(place: Place) -> None:
     assert until(place) == 2 * HOUR_MS
 
 
+def test_another_leader_has_its_ends_made_anew(place: Place) -> None:
+    """After an unclean election above the position other records stand in front of the end that was written down, and
+    behind it: none that is of the hour is left when that is said to be complete."""
+    place.settings = replace(place.settings, limits=replace(place.settings.limits, batch_records_max=2))
+
+    def elect() -> None:
+        place.while_reading = lambda: None
+        place.broker.truncate(TOPIC, 0, 1)
+        place.produce(0, 6, at_ms=hour(1)[0] + 5)
+
+    place.while_reading = elect
+    assert exported(place, 1) == EXIT_DONE
+    assert (place.positions(), until(place)) == ({0: 7, 1: 3}, 2 * HOUR_MS)
+
+
 # What was reached, and is no longer.
 
 

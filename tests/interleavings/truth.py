@@ -93,6 +93,8 @@ class Truth(Kafka):
     def _is_settled(self, fact: Fact, state: State) -> bool:
         if fact.number in state.live or fact.gone in (Gone.COMPACTED, Gone.TRUNCATED, Gone.DELETED):
             return True
+        if fact.gone is not None and fact.topic_id != self.topic_ids.get(fact.tp.topic):
+            return True  # expired, and then its topic was deleted: no gap can say so any more
         if any(start <= fact.offset < end for start, end in state.lost.get(fact.tp, ())):
             return True
         if state.topic_ids.get(fact.tp.topic) != fact.topic_id:

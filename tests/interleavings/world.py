@@ -213,6 +213,7 @@ class World:
         self.snapshots[name] = self.truth.snapshot()
         if asked is not None:
             self.began.setdefault(asked.run_id, self.snapshots[name])
+            self.book.moments.setdefault(asked.run_id, self.truth.moment())
             self.intervals[asked.run_id] = asked.interval
         return self.scheduler.start(name, body)
 

@@ -7,6 +7,7 @@ truncated, or a topic that was created again, has other records at the same ones
 from __future__ import annotations
 
 import enum
+import itertools
 import json
 from dataclasses import dataclass, field
 
@@ -50,6 +51,18 @@ class Fact:
     @property
     def key(self) -> bytes:
         return b"%d" % self.number
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What stood in every log at one moment, as far as it could be read: timestamps, and records that can be seen."""
+
+    dated: dict[TopicPartition, list[tuple[int, Fact | None]]]
+
+    def due(self, tp: TopicPartition, until_ms: int) -> list[Fact]:
+        """The records before a time: what stands in front of the first one of that time or later."""
+        before = itertools.takewhile(lambda each: each[0] < until_ms, self.dated.get(tp, []))
+        return [fact for _, fact in before if fact is not None]
 
 
 @dataclass
@@ -106,6 +119,16 @@ class Kafka:
     def holes(self, tp: TopicPartition, count: int, timestamp_ms: int | None) -> None:
         """Markers of transactions, or aborted records."""
         self.broker.append_holes(tp.topic, tp.partition, count, timestamp_ms=timestamp_ms)
+
+    def moment(self) -> Moment:
+        dated = {}
+        for tp, facts in self.now.items():
+            state = self.broker._topics[tp.topic].partitions[tp.partition]  # one without a leader too
+            there = [(fact.offset, fact.timestamp_ms, fact) for fact in facts if fact.gone is None]
+            all_of_it = [*there, *((at, stamp, None) for at, stamp in state.hidden.items() if at >= state.log_start)]
+            ordered = sorted(all_of_it, key=lambda each: each[0])
+            dated[tp] = [(stamp, fact) for offset, stamp, fact in ordered if offset < state.end]
+        return Moment(dated)
 
     def compact(self, tp: TopicPartition, which: int) -> None:
         """One record vanishes from the middle of the log."""

@@ -17,7 +17,7 @@ from kafka_s3.letters import decode as decode_letter
 from kafka_s3.letters import letters_layout
 from kafka_s3.naming import DataName, KeyLayout, LogLayout, parse_data_key, parse_seq
 from kafka_s3.ranges import TopicPartition
-from tests.scenario.kafka import BAD, TOPICS, Fact, Gone, Kafka, Sort
+from tests.scenario.kafka import BAD, TOPICS, Fact, Gone, Kafka, Moment, Sort
 from tests.support import rows_of
 
 LOG = LogLayout("_kafka_s3", "orders")
@@ -51,6 +51,9 @@ class Ledger:
     kinds: set[str] = field(default_factory=set)
     finished_by_another: bool = False
     restarts: int = 0
+    moments: dict[str, Moment] = field(default_factory=dict)  # Kafka when a run first began, by its id
+    due: dict[TopicPartition, list[Fact]] = field(default_factory=dict)  # what is said to be exported, as it was then
+    claims: int = 0
 
     def check(self, contents: Mapping[str, bytes], deleted: set[str]) -> None:
         """Raise unless what stood in the bucket still does, and the new entries are right.
@@ -106,6 +109,35 @@ class Ledger:
             assert tp in stated or again, f"entry {entry.seq} has forgotten {tp}"
         self.kinds.add(entry.kind.value)
         self.head, self.head_sha256 = entry, sha256_of(contents[key])
+        self._check_claims(entry, before, contents)
+
+    def _check_claims(self, entry: Entry, before: Entry | None, contents: Mapping[str, bytes]) -> None:
+        """What a partition is said to have reached, it holds: the records of before that could be seen when the run
+        that planned it began. Whatever withdraws one of them takes back what was said."""
+        run_id = entry.run_id
+        if entry.plan_sha256 is not None:
+            run_id = decode(Plan, (key := LOG.plan_key(entry.seq)), contents[key]).run.run_id
+        reached, earlier = _reached(entry), {} if before is None else _reached(before)
+        self.due = {tp: facts for tp, facts in self.due.items() if tp in reached}
+        for tp, at_ms in reached.items():
+            if earlier.get(tp) != at_ms:
+                self.due[tp] = self.moments[run_id].due(tp, at_ms)
+                self.claims += 1
+        for tp, facts in self.due.items():
+            for fact in facts:
+                assert self._is_settled(fact, entry), (
+                    f"entry {entry.seq}: {tp} has reached {reached[tp]} without {fact}"
+                )
+
+    def _is_settled(self, fact: Fact, entry: Entry) -> bool:
+        if fact.number in self.live or fact.gone in (Gone.COMPACTED, Gone.TRUNCATED, Gone.DELETED):
+            return True
+        if fact.gone is not None and fact.topic_id != self.kafka.topic_ids.get(fact.tp.topic):
+            return True  # expired, and then its topic was deleted: no gap can say so any more
+        is_passed = fact.offset < (entry.position(fact.tp) or 0)
+        if any(each.lost and each.start <= fact.offset < each.end for each in self.taken.get(fact.tp, [])):
+            return True
+        return fact.sort is Sort.TOMBSTONE and not self.sides and is_passed
 
     def _see_topics(self, entry: Entry, before: Entry | None, positions: dict[TopicPartition, int]) -> None:
         """At first sight a topic's positions are where its partitions begin: what was below was never ours."""
@@ -258,6 +290,12 @@ def name_of(key: str) -> DataName | None:
             if name is not None:
                 return name
     return None
+
+
+def _reached(entry: Entry) -> dict[TopicPartition, int]:
+    return {
+        TopicPartition(name, p): at for name, topic in entry.topics.items() for p, at in (topic.reached or {}).items()
+    }
 
 
 def _positions(entry: Entry) -> dict[TopicPartition, int]:

@@ -20,7 +20,7 @@ STEPS = 16
 EVERYTHING = (
     *("commit", "void", "checkpoint", "rewind"),
     *("a sleeper woke", "a sleeper ended: Fenced", "a sleeper ended: NoneType"),
-    *("a second name", "a plan finished by another run", "an orphan collected"),
+    *("a second name", "a plan finished by another run", "an orphan collected", "a time reached"),
     *("offsets lost", "a restart", "a range withdrawn", "a later generation exported"),
 )
 CHUNK = 500  # histories of one seed

@@ -136,6 +136,7 @@ class World:
 
     def run(self, asked: RunRequest, fates: Sequence[Fate] = (), engine: Engine | None = None) -> Process:
         """A run until it ends or falls asleep."""
+        self.ledger.moments.setdefault(asked.run_id, self.kafka.moment())
 
         def body(exporter: Exporter) -> None:
             def execute(tasks: Sequence[RangeTask]) -> list[RangeResult]:
@@ -177,6 +178,7 @@ class World:
             "an orphan collected": ledger.collected > 0,
             "a later generation exported": any(name.generation for key in ledger.listed if (name := name_of(key))),
             "a plan finished by another run": ledger.finished_by_another,
+            "a time reached": ledger.claims > 0,
         }
         return {*ledger.kinds, *(what for what, is_so in found.items() if is_so), *self.noticed}
 
