@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from kafka_s3.claims import reaching
 from kafka_s3.export import announce, completeness, rewind, run, status
 from kafka_s3.export.changes import Changes
 from kafka_s3.export.garbage.orphans import Fate
@@ -23,10 +24,12 @@ from kafka_s3.export.reexport import leftovers
 from kafka_s3.export.reexport import run as reexport
 from kafka_s3.export.verify import verify
 from kafka_s3.export.verify.objects import ReadObject
+from kafka_s3.ranges import TopicPartition
 from kafka_s3_airflow.page import views
 from tests.interleavings import wire
 from tests.interleavings.book import Violation
 from tests.interleavings.history import History
+from tests.support import HOUR_MS
 
 HISTORIES = 400
 
@@ -69,6 +72,28 @@ def _lowered(state: Any, to: Any) -> Any:
     return msgspec.structs.replace(lowered(state, to), generation=state.generation)
 
 
+def _still_reached(state: Any, to: Any) -> Any:
+    return msgspec.structs.replace(lowered(state, to), reached=state.reached)
+
+
+def _until_now(entry: Any, topics: Any, now_ms: int) -> int:
+    """The last whole hour."""
+    return now_ms // HOUR_MS * HOUR_MS
+
+
+def _marks_all(patch: pytest.MonkeyPatch) -> None:
+    assert completeness.complete_until_ms
+    assert completeness.proves
+    patch.setattr(completeness, "complete_until_ms", _until_now)
+    patch.setattr(completeness, "proves", lambda *_: True)
+
+
+def _all_reached(plan: Any, exported: Any, now_ms: int) -> Any:
+    topics, at_ms = topics_after(plan, exported, now_ms), plan.interval.end_ms if plan.interval is not None else None
+    every = [TopicPartition(name, p) for name, state in topics.items() for p in state.positions]
+    return topics if at_ms is None else reaching(topics, every, at_ms, now_ms)
+
+
 def _without_letters(log: Any, after_seq: int) -> Any:
     return _newest(log), []
 
@@ -81,14 +106,16 @@ def _half(picked: Any) -> Iterator[Any]:
     return (letter for number, letter in enumerate(pick(picked)) if number % 2)
 
 
-settle, pick, lowered = run.settle, redrive._Picked.__iter__, rewind._lowered
+settle, pick, lowered, topics_after = run.settle, redrive._Picked.__iter__, rewind._lowered, run.topics_after
 PLANTED = (
     _planted("data is put without a condition", "log", wire.Request, "is_conditional", property(_unconditional)),
     _planted("deleted by age, not by position", "log", Fate, "deletable", property(lambda f: f is not Fate.ADOPTED)),
     _planted("what a window lists is garbage", "window", leftovers, "keys_of", lambda _: ()),
     _planted("an event goes by the connector's boundary", "event", announce, "complete_until_ms", _boundary),
     _planted("the newest entry alone is told", "entries told", announce, "_announced", lambda log: _newest(log) - 1),
-    _planted("a marker proves nothing", "marker", completeness, "proves", lambda *_: True),
+    Planted("a marker proves nothing", "marker", _marks_all),
+    _planted("what is cut or left out has reached the end", "log", run, "topics_after", _all_reached),
+    _planted("a rewind leaves what was reached", "log", rewind, "_lowered", _still_reached),
     _planted("a window does not wait for the export", "window lacks", reexport, "check_reached", lambda *_: None),
     _planted("Kafka is not looked at after the last read", "log", run, "changed_while_read", _unchanged),
     _planted("a loss leaves no gap", "log", run, "settle", _without_gaps),
