@@ -116,7 +116,7 @@ class Ledger:
         that planned it began. Whatever withdraws one of them takes back what was said."""
         run_id = entry.run_id
         if entry.plan_sha256 is not None:
-            run_id = decode(Plan, (key := LOG.plan_key(entry.seq)), contents[key]).run.run_id
+            run_id = decode(Plan, (key := self.log.plan_key(entry.seq)), contents[key]).run.run_id
         reached, earlier = _reached(entry), {} if before is None else _reached(before)
         self.due = {tp: facts for tp, facts in self.due.items() if tp in reached}
         for tp, at_ms in reached.items():
