@@ -67,6 +67,11 @@ class Sorting:
         self._known: dict[_Identity, FamilyKey] = {}
 
     @property
+    def extensions(self) -> tuple[str, ...]:
+        """Of a family's objects, that of the values first."""
+        return self._with_value.extensions
+
+    @property
     def longest_extension(self) -> str:
         return max(self._with_value.extensions, key=len)
 

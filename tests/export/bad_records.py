@@ -141,6 +141,14 @@ BADS = {
         "not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
         VALUE,
     ),
+    "JSON of a registry": Bad(
+        {},
+        JSON,
+        given_record(b'\0\0\0\0\x01{"n":1}'),
+        "not JSON: it begins with 00, the magic byte of a schema registry: AvroConverter reads Avro; have JSON Schema"
+        " and Protobuf written as plain JSON or as Avro, or take the bytes with ByteArrayConverter",
+        VALUE,
+    ),
     "no value in JSON": Bad({}, JSON, given_record(b""), "not JSON: the value is empty", VALUE),
     "not UTF-8": Bad({}, JSON, given_record(b'"\xff"'), "not JSON: not UTF-8 at byte 1", VALUE),
     "wrong magic byte": Bad(

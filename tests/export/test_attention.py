@@ -182,6 +182,29 @@ def test_a_poison_record_names_errors_tolerance() -> None:
         assert place == "metrics" or "errors.tolerance=all" in shown.text, place
 
 
+def test_the_way_out_of_a_renaming_is_one() -> None:
+    """Named are the owner object and `adopt`: once the one is deleted the other begins, and the next run goes on."""
+    from kafka_s3.export.adopt.adopt import adopt, look
+    from kafka_s3.export.adopt.decide import Choice
+    from tests.support import request
+
+    patient = _patient([Patient.produce, RUN, Patient.rename])
+    _, error = patient.run()
+    assert error is not None
+    key = patient.place.log.layout.owner_key("topics", "orders")
+    assert key in error.next
+    assert "kafka-s3 adopt" in error.next
+    patient.place.store.delete(key)
+    exporter = patient.place.exporter()
+    found = look(exporter, patient.place.broker, Choice("connect-orders"), lambda _: None)
+    assert found.is_settled, found
+    adopt(exporter, found, request("adopt"))
+    patient.produce()
+    patient.run()
+    assert patient.place.offsets_in_bucket(0) == [0, 1, 2, 3]
+    assert patient.shown()["status"].is_ok
+
+
 def test_a_failed_range_of_a_topic_not_asked_for_is_no_problem() -> None:
     """A topic that was taken out of the configuration is nothing that a run would try again."""
     from dataclasses import replace

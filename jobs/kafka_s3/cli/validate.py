@@ -10,8 +10,10 @@ from kafka_s3.cli.common import as_json, configured, count, echo, iso, load_conf
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.joda.buckets import Bucketer
 from kafka_s3.joda.zones import zone
-from kafka_s3.settings import Loaded
+from kafka_s3.settings import Loaded, Settings
+from kafka_s3.settings.content import NullValues
 from kafka_s3.settings.model import TimePartitioner
+from kafka_s3.sorting import Sorting
 
 _NEEDLESS = "needless: "
 _SAMPLE_MS = 1_709_214_417_678  # no two parts of this time are equal: a path shows which letters mean what
@@ -70,6 +72,20 @@ def _print(config: Path, loaded: Loaded) -> None:
     echo(f"{config} is valid: {count(len(used), 'property', 'properties')} in effect.")
 
 
+def _beside(settings: Settings) -> list[str]:
+    """What readers of a plain listing have to leave out: pyarrow, for one, reads whatever lies in a folder."""
+    format, sorting = settings.format, Sorting(settings)
+    beside = [f"*{extension}" for extension in sorting.extensions[1:]]
+    if format.null_values is NullValues.WRITE:
+        beside.append(f"{format.tombstone_path}/")
+    if settings.completeness is not None:
+        beside.append("_COMPLETE.json")
+    if not beside:
+        return []
+    values = f"*[0-9]{sorting.extensions[0]}"
+    return [f"beside the values lie {', '.join(beside)}: whoever lists them takes {values} alone, or counts twice"]
+
+
 def _notes(loaded: Loaded) -> list[str]:
     """What a pattern of paths comes to, and what is still open: it may be known where the export runs."""
     notes = []
@@ -79,6 +95,7 @@ def _notes(loaded: Loaded) -> list[str]:
             notes.append(f"a record of {iso(_SAMPLE_MS)} has the path {path}")
         case _:
             pass
+    notes += _beside(loaded.settings)
     if not any(row.name.endswith("bootstrap.servers") for row in loaded.report):
         notes.append("bootstrap.servers is not in these files: it has to come from the Airflow connection.")
     open_variables = [row.name for row in loaded.report if "${" in row.value]

@@ -102,6 +102,14 @@ class JsonLines:
         return value
 
 
+#: What the serializers of a schema registry begin with, before the schema's id: no JSON text can.
+_MAGIC_BYTE = b"\0"
+_FRAMED = (
+    "not JSON: it begins with 00, the magic byte of a schema registry: AvroConverter reads Avro; have JSON Schema and"
+    " Protobuf written as plain JSON or as Avro, or take the bytes with ByteArrayConverter"
+)
+
+
 def _line_by_json_loads(value: bytes) -> bytes | Excluded:
     """The last word on a value that the fast check refused: the standard library's.
 
@@ -115,8 +123,10 @@ def _line_by_json_loads(value: bytes) -> bytes | Excluded:
     except RecursionError:
         return Unwritable("not JSON: nested too deeply")
     except UnicodeDecodeError as error:
-        return Unwritable(f"not JSON: not UTF-8 at byte {error.start}")
+        return Unwritable(_FRAMED if value.startswith(_MAGIC_BYTE) else f"not JSON: not UTF-8 at byte {error.start}")
     except ValueError as error:
+        if value.startswith(_MAGIC_BYTE):
+            return Unwritable(_FRAMED)
         return Unwritable(f"not JSON: {json_problem(error)}" if value.strip() else "not JSON: the value is empty")
     if parsed is None:
         return Tombstone()

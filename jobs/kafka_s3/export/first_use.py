@@ -141,8 +141,14 @@ def _owner(log: Log, settings: Settings, topic: str) -> Owner | None:
 
 def _refuse_other_owner(log: Log, settings: Settings, topic: str, owner: Owner, way_out: str = "topics.dir") -> None:
     if owner != _ours(log, settings):
+        key = log.layout.owner_key(settings.layout.topics_dir, topic)
+        renamed = (
+            f" If {owner.connector} is this connector's old name: give it back, or delete the owner object {key} and"
+            " begin a log of the new name where the old one stopped: `kafka-s3 adopt CONFIG`."
+        )
         raise ConfigurationError(
             f"Topic {topic} under {settings.layout.topic_prefix(topic)} belongs to connector {owner.connector} "
             f"(log {owner.log}), not to {settings.name} (log {log.layout.name}).",
-            next=f"Two connectors may not write the same keys: give one of them another {way_out}.",
+            next=f"Two connectors may not write the same keys: give one of them another {way_out}."
+            + (renamed if way_out == "topics.dir" else ""),
         )
