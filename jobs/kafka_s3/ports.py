@@ -144,9 +144,21 @@ class CredentialsProvider(Protocol):
     def credentials(self) -> AwsCredentials: ...
 
 
+#: What brokers without topic ids (Kafka below 2.8, some that only speak its protocol) say is every topic's id.
+NO_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+
+
+def topic_identity(topic_id: str, cluster_id: str) -> str:
+    """What tells a topic from others of its name: its id; without one, no more is known than which cluster it is on."""
+    return f"{NO_TOPIC_ID}@{cluster_id}" if topic_id == NO_TOPIC_ID else topic_id
+
+
 @dataclass(frozen=True, slots=True)
 class TopicView:
-    """A topic as the broker describes it; partitions that are `leaderless` can be neither asked about nor read now."""
+    """A topic as the broker describes it; partitions that are `leaderless` can be neither asked about nor read now.
+
+    `topic_id`: its `topic_identity`.
+    """
 
     name: str
     topic_id: str

@@ -22,7 +22,7 @@ import msgspec
 
 from kafka_s3.commit_log import FailedRange, RangeGap, Restart, TopicState
 from kafka_s3.errors import EXIT_DATA, EXIT_TEMPORARY
-from kafka_s3.ports import PartitionOffsets, TopicView
+from kafka_s3.ports import NO_TOPIC_ID, PartitionOffsets, TopicView, topic_identity
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Policies
 
@@ -116,9 +116,29 @@ def unreachable(tp: TopicPartition) -> LeftOut:
     return LeftOut(tp, Trouble.UNREACHABLE, "it has no leader at the moment: is a broker down? A retry asks again.")
 
 
+def identified(state: TopicState, view: TopicView | None, cluster_id: str) -> TopicState:
+    """A topic of the log under the identity that the broker gives it now, where that may be the same topic's.
+
+    Of a broker without topic ids only the cluster is known: one that was upgraded has ids from then on. A log of an
+    earlier release does not say whose cluster its zero id is of.
+    """
+    of_cluster = (NO_TOPIC_ID, topic_identity(NO_TOPIC_ID, cluster_id))
+    if view is None or state.topic_id not in of_cluster:
+        return state
+    return msgspec.structs.replace(state, topic_id=view.topic_id)
+
+
 def recreated(state: TopicState, view: TopicView) -> LeftOut:
+    tp = TopicPartition(view.name, min(view.partitions, default=0))
+    if NO_TOPIC_ID in state.topic_id + view.topic_id:
+        why = (
+            f"topic {view.name} cannot be told from another one of its name ({state.topic_id} before, {view.topic_id}"
+            " now): a broker without topic ids says only which cluster it is of. If it is the wrong cluster, correct"
+            f" bootstrap.servers; `kafka-s3 rewind --accept {view.name}` exports it from offset 0 on."
+        )
+        return LeftOut(tp, Trouble.RECREATED, why, 0)
     return LeftOut(
-        TopicPartition(view.name, min(view.partitions, default=0)),
+        tp,
         Trouble.RECREATED,
         f"topic {view.name} was deleted and created again (id {state.topic_id} before, {view.topic_id} now): its"
         " offsets are other records.",

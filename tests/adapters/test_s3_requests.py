@@ -322,3 +322,19 @@ def test_a_private_ca(
     (seen,) = tls_server.seen
     assert (seen.path, seen.body) == ("/archive/k", b"body")
     assert seen.headers["x-amz-content-sha256"] == "UNSIGNED-PAYLOAD"
+
+
+def test_an_empty_page_is_not_the_end(server: ScriptedServer, store_with: MakeStore) -> None:
+    """A store may answer with a page that holds nothing and is not the last: what it is asked for still comes."""
+    item = b"<Contents><Key>log/1</Key><Size>2</Size></Contents>"
+    empty = b"<R><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken></R>"
+    server.answers = [
+        answer(200, empty % 1),
+        answer(200, empty % 2),
+        answer(200, b"<R>" + item + b"<IsTruncated>true</IsTruncated>"
+               b"<NextContinuationToken>3</NextContinuationToken></R>"),
+    ]  # fmt: skip
+    assert [info.key for info in store_with().list("log/", limit=1)] == ["log/1"]
+    asked = [dict(parse_qsl(seen.path.partition("?")[2])) for seen in server.seen]
+    assert [each.get("continuation-token") for each in asked] == [None, "1", "2"]
+    assert [each["max-keys"] for each in asked] == ["1", "1", "1"]

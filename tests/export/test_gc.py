@@ -16,7 +16,7 @@ from kafka_s3.commit_log import Entry, Kind, Owner, Plan
 from kafka_s3.documents import decode, encode
 from kafka_s3.errors import LogDamaged, StoreRefused, StoreUnavailable
 from kafka_s3.export.garbage.gc import FAILURES_MAX, Garbage, collect, delete, sweep
-from kafka_s3.export.garbage.orphans import keys_of
+from kafka_s3.export.garbage.orphans import Fate, keys_of
 from kafka_s3.export.garbage.places import Named, place_of
 from kafka_s3.export.log import Log
 from kafka_s3.export.run import Exporter, run
@@ -390,6 +390,8 @@ class Attacked:
     adopted: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)  # generation and position
     found: Garbage | None = None
     live: dict[TopicPartition, list[int]] = field(default_factory=dict)  # where ranges of the log begin
+    ended: dict[tuple[TopicPartition, int], int] = field(default_factory=dict)  # logs that Kafka lost above this
+    gaps: dict[TopicPartition, set[int]] = field(default_factory=dict)
 
     def commit(self, tp: TopicPartition, count: int, letters: bool) -> None:
         start = self.made.position(tp)
@@ -425,19 +427,39 @@ class Attacked:
 
     def truncate(self, tp: TopicPartition, back: int) -> None:
         self.live[tp] = []
+        self._end(tp)
         self.made.truncated(tp, max(0, self.made.position(tp) - back))
 
     def recreate(self, tp: TopicPartition) -> None:
         self.live = {other: starts for other, starts in self.live.items() if other.topic != tp.topic}
+        for other in TPS:
+            if other.topic == tp.topic:
+                self._end(other)
         self.made.recreated(tp.topic)
 
+    def _end(self, tp: TopicPartition) -> None:
+        self.ended[tp, self.made.topics[tp.topic].generation] = self.made.position(tp)
+
     def gap(self, tp: TopicPartition, count: int) -> None:
+        start = self.made.position(tp)
+        self.gaps.setdefault(tp, set()).update(range(start, start + count))
         self.made.gap((*tp, self.made.position(tp), self.made.position(tp) + count))
 
     def look(self) -> None:
-        """A collection looks; what it found is deleted later, or never."""
-        self.found = _collect(self.made)
+        """A collection looks; what it found is deleted later, or never. What may be the last copy of lost records waits
+        until it is asked for."""
+        careful = _collect(self.made)
+        waiting = {orphan.key for orphan in careful.waiting if orphan.fate is Fate.LOST}
+        assert {orphan.key for orphan in careful.objects} == {key for key in self.allowed() if not self._is_lost(key)}
+        assert waiting == {key for key in self.allowed() if self._is_lost(key)}
+        self.found = collect(self.made.settings, self.made.log, with_lost=True)
+        assert self.found is not None
         assert {orphan.key for orphan in self.found.objects} == self.allowed()
+
+    def _is_lost(self, key: str) -> bool:
+        tp, generation, offset = self.left[key]
+        ended = self.ended.get((tp, generation))
+        return offset in self.gaps.get(tp, ()) or (ended is not None and offset >= ended)
 
     def act(self) -> None:
         if self.found is not None:

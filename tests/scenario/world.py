@@ -157,10 +157,10 @@ class World:
         return self._start(lambda exporter: accept_by_hand(exporter, [name], asked, lambda _: None), fates)
 
     def collect(self, fates: Sequence[Fate] = ()) -> Process:
-        """`kafka-s3 gc --delete`."""
+        """`kafka-s3 gc --delete --lost`."""
 
         def body(exporter: Exporter) -> None:
-            garbage = collect(exporter.settings, exporter.log, parallel=1)
+            garbage = collect(exporter.settings, exporter.log, with_lost=True, parallel=1)
             if garbage is not None:
                 delete(exporter.log, garbage, parallel=1)
 

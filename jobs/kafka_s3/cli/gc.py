@@ -20,6 +20,7 @@ from kafka_s3.cli.common import (
 )
 from kafka_s3.cli.verify import orphan_values
 from kafka_s3.export.garbage.gc import Deleted, Garbage, Progress, collect, delete
+from kafka_s3.export.garbage.orphans import Fate
 from kafka_s3.export.garbage.places import Named
 from kafka_s3.shown import printable
 from kafka_s3.wiring import make_log
@@ -37,6 +38,9 @@ _SHOWN = 20
     help="Also keys that begin so, if an older plan names them.",
 )
 @click.option("--topic", multiple=True, metavar="TOPIC", help="Also a topic that CONFIG no longer exports.")
+@click.option(
+    "--lost", is_flag=True, help="Also what may be the last copy of records that Kafka lost before they were exported."
+)
 @in_parallel
 @as_json
 def command(
@@ -45,6 +49,7 @@ def command(
     delete_: bool,
     prefix: tuple[str, ...],
     topic: tuple[str, ...],
+    lost: bool,
     parallel: int,
     json_: bool,
 ) -> None:
@@ -55,6 +60,8 @@ def command(
     is committed, whatever its commit does not list. It is safe at any time, while runs are at work too; age plays no
     part. Never touched: what a log entry lists, rewound objects included; what `adopt` took over; keys of another
     connector's topics; every key that this connector's configurations do not make; a window that is not committed.
+    Left alone unless --lost is given: objects that begin where the log says that Kafka lost records before they were
+    exported (a gap, a topic that was created again, a log that was cut off), for they may be the last copy of them.
     Left alone unless --prefix or --topic names them: prefixes and topics that CONFIG as it is now does not.
 
     Refuses a log that is not whole. In a bucket with versions a deletion leaves a version behind, as deletions do.
@@ -65,7 +72,7 @@ def command(
     log = make_log(settings)
     deleted: Deleted | None = None
     with progress_bar("log entries", _bar) as tell:
-        garbage = collect(settings, log, named=Named(prefix, topic), parallel=parallel, tell=tell)
+        garbage = collect(settings, log, named=Named(prefix, topic), with_lost=lost, parallel=parallel, tell=tell)
         if delete_ and garbage is not None:
             deleted = delete(log, garbage, parallel=parallel, tell=tell)
     if json_:
@@ -102,9 +109,16 @@ def _print(garbage: Garbage, deleted: Deleted | None) -> None:
         echo(f"  … and {len(lines) - _SHOWN:,} more; --json lists all.")
     for note in garbage.notes:
         echo(f"Note: {printable(note)}")
-    if garbage.waiting:
-        many = count(len(garbage.waiting), "orphan")
-        echo(f"{many} more may still be committed by a run, and {'is' if len(garbage.waiting) == 1 else 'are'} left.")
+    last = [orphan for orphan in garbage.waiting if orphan.fate is Fate.LOST]
+    for orphan in last[:_SHOWN]:
+        echo(f"  LEFT {printable(orphan.key)} ({count(orphan.size, 'byte')}, {orphan.fate.value})")
+    if last:
+        many = count(len(last), "object")
+        echo(f"{many} may be the last copy of records that Kafka lost: look first; --lost includes such objects.")
+    ahead = len(garbage.waiting) - len(last)
+    if ahead:
+        many = count(ahead, "orphan")
+        echo(f"{many} more may still be committed by a run, and {'is' if ahead == 1 else 'are'} left.")
     size, uploads = megabytes(garbage.bytes), count(len(garbage.uploads), "open upload")
     what = f"{count(len(garbage.objects), 'object')} ({size}) and {uploads}"
     if deleted is None:

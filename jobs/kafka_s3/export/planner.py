@@ -20,7 +20,7 @@ from kafka_s3.ports import Broker, LogPoint, PartitionOffsets, TopicView
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.schedule import slots
 from kafka_s3.settings.model import Settings
-from kafka_s3.troubles import LeftOut, deleted, recreated, trouble_with, unreachable
+from kafka_s3.troubles import LeftOut, deleted, identified, recreated, trouble_with, unreachable
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,8 @@ def _observe(settings: Settings, broker: Broker, head: Committed | None, views: 
             " permission on them.",
         )
     left_out = [deleted(name, state) for name, state in known.items() if name not in views and settings.exports(name)]
+    cluster_id = broker.cluster_id()
+    known = {name: identified(state, views.get(name), cluster_id) for name, state in known.items()}
     others = {name for name, view in views.items() if name in known and known[name].topic_id != view.topic_id}
     left_out += [recreated(known[name], views[name]) for name in sorted(others)]
     readable = {name: view for name, view in views.items() if name not in others}
@@ -89,7 +91,7 @@ def _observe(settings: Settings, broker: Broker, head: Committed | None, views: 
             left_out.append(trouble)
     topics = {name: _with_epochs(name, state, offsets, left_out) for name, state in topics.items()}
     new = frozenset(set(topics) - set(known))
-    return World(broker.cluster_id(), {**known, **topics}, new, offsets, tuple(left_out), views)
+    return World(cluster_id, {**known, **topics}, new, offsets, tuple(left_out), views)
 
 
 def parted_logs(

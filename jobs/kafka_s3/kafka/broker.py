@@ -36,7 +36,7 @@ from kafka_s3.kafka.client import (
 )
 from kafka_s3.kafka.divergence import find_divergence
 from kafka_s3.kafka.reader import KafkaReader
-from kafka_s3.ports import GroupOffsets, LogPoint, PartitionOffsets, TimedOffset, TopicView
+from kafka_s3.ports import GroupOffsets, LogPoint, PartitionOffsets, TimedOffset, TopicView, topic_identity
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.retries import Retrying
 from kafka_s3.settings.model import RetrySettings, Settings
@@ -92,7 +92,7 @@ class KafkaBroker:
         return self._cluster_id
 
     def topics(self) -> Mapping[str, TopicView]:
-        self.cluster_id()  # the connection: a broker that is down shows here, soon
+        cluster_id = self.cluster_id()  # the connection, too: a broker that is down shows here, soon
         regex = self._settings.topics_regex
         if regex is None:
             names = list(dict.fromkeys(self._settings.topics))
@@ -102,7 +102,7 @@ class KafkaBroker:
         return {
             name: TopicView(
                 name,
-                str(found.topic_id),
+                topic_identity(str(found.topic_id), cluster_id),
                 tuple(sorted(p.id for p in found.partitions)),
                 frozenset(p.id for p in found.partitions if p.leader is None or p.leader.id < 0),
             )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kafka_s3.errors import DataLoss, KafkaUnavailable, TopicMissing
-from kafka_s3.ports import GroupOffsets, LogPoint, PartitionOffsets, TimedOffset, TopicView
+from kafka_s3.ports import GroupOffsets, LogPoint, PartitionOffsets, TimedOffset, TopicView, topic_identity
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import ColumnBatch, Record, RecordBatch
 
@@ -203,7 +203,7 @@ class MemoryBroker:
             return {
                 name: TopicView(
                     name,
-                    topic.topic_id,
+                    topic_identity(topic.topic_id, self._cluster_id),
                     tuple(range(len(topic.partitions))),
                     frozenset(p for p, state in enumerate(topic.partitions) if not state.has_leader),
                 )

@@ -130,14 +130,15 @@ class S3Store:
         while left is None or left > 0:
             count = PAGE_KEYS_MAX if left is None else min(left, PAGE_KEYS_MAX)
             page = self._call("list_objects_v2", prefix, Prefix=prefix, MaxKeys=count, **where)
-            for item in page.get("Contents", ()):
+            found = page.get("Contents", ())  # of a page that is not the last, none at all is an answer, too
+            for item in found:
                 if item["Key"] <= last:
                     raise _unordered(self._settings, last, item["Key"])
                 last = item["Key"]
                 yield _info(last, item["Size"], item.get("LastModified"))
             if not page["IsTruncated"]:
                 return
-            left = None if left is None else left - count
+            left = None if left is None else left - len(found)
             where = {"ContinuationToken": self._next(page, prefix, "NextContinuationToken")}
 
     def start_multipart(self, key: str) -> S3Upload:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Final
 from kafka_s3.commit_log import Entry, Interval, Kind, Plan
 from kafka_s3.errors import ExporterError, LogDamaged, StoreRefused, TemporaryError
 from kafka_s3.export.ahead import AHEAD, PARALLEL, in_order, workers
+from kafka_s3.export.garbage.lost import Losses
 from kafka_s3.export.garbage.orphans import Orphan, Territory, find, keys_of, open_uploads, survey
 from kafka_s3.export.garbage.places import NOTHING_NAMED, Configurations, Named, known, place_of
 from kafka_s3.export.garbage.searches import keys_under, searches
@@ -105,13 +106,14 @@ def collect(
     log: Log,
     *,
     named: Named = NOTHING_NAMED,
+    with_lost: bool = False,
     parallel: int = PARALLEL,
     tell: Callable[[Progress], None] = lambda _: None,
 ) -> Garbage | None:
     """Find what may be deleted; `None` without a log. Reads only.
 
     Prefixes and topics that only older plans name are left alone: who may write a plan could point them anywhere.
-    `named`: those that a person vouches for.
+    `named`: those that a person vouches for. `with_lost`: also what may hold the last copy of lost records.
 
     Raises `LogDamaged` unless the whole log can be read and believed: an entry that is unknown may list anything.
     """
@@ -120,11 +122,13 @@ def collect(
     listed: set[str] = set()
     head: Entry | None = None
     adopted: list[Entry] = []
+    lost = Losses()
     entries = 0
     with workers(parallel) as pool:
         for checked in walk(log, 0, findings, pool, parallel * AHEAD):
             entry = checked.entry
             head, entries = head or entry, entries + 1
+            lost.take(entry)
             if entry.kind not in _KNOWN:
                 raise LogDamaged(
                     f"Entry {entry.seq} is of kind {entry.kind}, of which this exporter does not know what it lists.",
@@ -153,7 +157,7 @@ def collect(
     def looked_at(keys: int) -> None:
         tell(Progress("keys", keys, len(listed)))
 
-    found = list(find(log, territory, listed, head, adopted, looked_at))
+    found = list(find(log, territory, listed, head, adopted, looked_at, () if with_lost else lost.found))
     uploads, refused = _uploads(log, territory, head, adopted)
     left, said = _in_windows(settings, log, parallel, tell)
     return Garbage(
@@ -283,6 +287,9 @@ def _swept(exporter: Exporter, plan: Plan) -> list[str]:
     """Only entries from the plan's on can list what its ranges' keys are: those before lie below its positions."""
     log, settings, store = exporter.log, exporter.settings, exporter.store
     entries = [committed.entry for committed in log.entries(after_seq=plan.seq - 1)]
+    lost = Losses()
+    for entry in entries:
+        lost.take(entry)
     if not entries or entries[-1].seq != plan.seq or entries[-1].kind is not Kind.COMMIT:
         return []
     head, listed = entries[0], {key for entry in entries for key in keys_of(entry)}
@@ -291,7 +298,7 @@ def _swept(exporter: Exporter, plan: Plan) -> list[str]:
     where = sorted({each for place, topic in territory.places for each in searches(place, topic, settings, whole)})
 
     def doomed(key: str) -> bool:
-        what = territory.fate(key, head, ())
+        what = territory.fate(key, head, (), lost.found)
         return what is not None and what.deletable and all(_is_of(plan, whole, name) for name in territory.names(key))
 
     objects: list[str] = []

@@ -18,6 +18,9 @@ rule as well: nobody can commit them any more.
 
 Objects of windows that were exported again follow a rule of their own, which `reexport.leftovers` says.
 
+What begins where the log says that records are lost may be their last copy: it waits until somebody asks for it, too
+(`lost`).
+
 Three things are left alone although no entry lists them: what an `adopt` entry took over (all of the generations
 before its own, and below its positions), keys of topics that another connector owns, and whatever is not exactly a
 key that one of the log's configurations makes.
@@ -33,6 +36,7 @@ from typing import Final
 from kafka_s3.commit_log import Entry, Owner
 from kafka_s3.documents import decode
 from kafka_s3.errors import LogDamaged, StoreRefused
+from kafka_s3.export.garbage.lost import Lost
 from kafka_s3.export.garbage.places import Place, letters_place, prefixes
 from kafka_s3.export.log import Log
 from kafka_s3.naming import DataName
@@ -50,14 +54,20 @@ class Fate(enum.Enum):
     AHEAD = "a run at work may still commit it"
     ADOPTED = "it was there before the log began"
     WINDOW = "its window is committed without it, or was withdrawn"
+    LOST = "what Kafka lost before it was exported may be in it alone"
 
     @property
     def deletable(self) -> bool:
         return self in (Fate.BELOW, Fate.OLDER, Fate.WINDOW)
 
 
-def fate(name: DataName, head: Entry, adopted: Iterable[Entry]) -> Fate:
-    """What a name says about an object that no entry up to `head` lists."""
+def fate(name: DataName, head: Entry, adopted: Iterable[Entry], lost: Iterable[Lost] = ()) -> Fate:
+    """What a name says about an object that no entry up to `head` lists; `lost`: by what those entries say."""
+    known = _fate(name, head, adopted)
+    return Fate.LOST if known.deletable and any(each.holds(name) for each in lost) else known
+
+
+def _fate(name: DataName, head: Entry, adopted: Iterable[Entry]) -> Fate:
     tp = TopicPartition(name.topic, name.partition)
     for entry in adopted:
         state = entry.topics.get(name.topic)
@@ -107,9 +117,9 @@ class Territory:
         found = [place.parse(topic, key) for place, topic in self.places if topic in key]
         return list(dict.fromkeys(name for name in found if name is not None))
 
-    def fate(self, key: str, head: Entry, adopted: Sequence[Entry]) -> Fate | None:
+    def fate(self, key: str, head: Entry, adopted: Sequence[Entry], lost: Sequence[Lost] = ()) -> Fate | None:
         """What becomes of a key that nobody lists: to be deletable it has to be so however it is read."""
-        fates = [fate(name, head, adopted) for name in self.names(key)]
+        fates = [fate(name, head, adopted, lost) for name in self.names(key)]
         return next((each for each in fates if not each.deletable), fates[0]) if fates else None
 
 
@@ -179,6 +189,7 @@ def find(
     head: Entry,
     adopted: Sequence[Entry],
     tell: Callable[[int], None] = lambda _: None,
+    lost: Sequence[Lost] = (),
 ) -> Iterator[Orphan]:
     """Every object that no entry lists, adopted ones left out. `head`: the newest entry of those that made `listed`.
 
@@ -192,7 +203,7 @@ def find(
                 tell(looked_at)
             if info.key in listed:
                 continue
-            found = territory.fate(info.key, head, adopted)
+            found = territory.fate(info.key, head, adopted, lost)
             if found is not None and found is not Fate.ADOPTED:
                 yield Orphan(info.key, info.size, found)
 

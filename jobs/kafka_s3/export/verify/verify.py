@@ -19,6 +19,7 @@ from kafka_s3.coverage import Backwards, Taken
 from kafka_s3.errors import LogDamaged, TemporaryError, TopicMissing
 from kafka_s3.export.ahead import AHEAD, PARALLEL, workers
 from kafka_s3.export.garbage import orphans
+from kafka_s3.export.garbage.lost import Losses
 from kafka_s3.export.garbage.orphans import Orphan
 from kafka_s3.export.garbage.places import NOTHING_NAMED, Configurations, known
 from kafka_s3.export.log import Log
@@ -143,6 +144,7 @@ class _Check:
     unknown: int = 0
     head: Entry | None = None
     adopted: list[Entry] = field(default_factory=list)
+    lost: Losses = field(default_factory=Losses)
     entries: int = 0
     objects: int = 0
     records: int = 0
@@ -161,6 +163,7 @@ class _Check:
         """Check what an entry says, and begin to read its objects."""
         entry = checked.entry
         self.head = self.head or entry
+        self.lost.take(entry)
         if entry.kind is Kind.ADOPT:
             self.adopted.append(entry)
         taken = self.seen.take(entry)
@@ -381,7 +384,7 @@ class _Check:
             return None
         for note in (*territory.notes, *where.notes):
             self._note(f"orphans: {note}")
-        return tuple(orphans.find(self.log, territory, self.listed, self.head, self.adopted))
+        return tuple(orphans.find(self.log, territory, self.listed, self.head, self.adopted, lost=self.lost.found))
 
 
 def _companions(ranges: Sequence[RangeEntry]) -> Iterator[ObjectEntry]:
