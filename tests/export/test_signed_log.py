@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from kafka_s3.commit_log import Kind
-from kafka_s3.documents import encode
 from kafka_s3.errors import ConfigurationError, LogDamaged, NotSigned
 from kafka_s3.export import committed, first_use, rewind, status
 from kafka_s3.export.adopt import adopt
@@ -20,8 +19,10 @@ from kafka_s3.export.letters.live import letters_of_export
 from kafka_s3.export.letters.objects import commits_with_letters
 from kafka_s3.export.reexport import run as again
 from kafka_s3.export.run import prepare
+from kafka_s3.export.sign import confirm, look
+from kafka_s3.export.verify.verify import verify
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.signing import LogKey, is_signed
+from kafka_s3.signing import NO_KEY, LogKey, is_signed
 from tests.export.logs import HandMade, settings_of
 from tests.export.world import World
 from tests.support import HOUR_MS, request
@@ -125,18 +126,46 @@ def _forged(what: str) -> tuple[World, str]:
     world = World(settings=settings_of(export_log_key=KEY))
     world.produce(0, 10)
     assert world.run().exit_status == 0
-    head = world.exporter.log.newest()
+    log = world.exporter.log
+    head, plain = log.newest(), replace(log, log_key=NO_KEY)
     assert head is not None
-    stranger = HandMade(settings_of(), store=world.store, topics=dict(head.entry.topics), head=head)
-    layout = world.exporter.log.layout
+    seq = head.entry.seq + 1
     if what == "entry":
-        stranger.put(Kind.CHECKPOINT)
-        return world, layout.log_key(head.entry.seq + 1)
-    planned = world.exporter.log.plan(head.entry.seq)
+        forged = {
+            "kind": Kind.CHECKPOINT,
+            "seq": seq,
+            "previous_sha256": head.sha256,
+            "plan_sha256": None,
+            "ranges": (),
+        }
+        plain.put_entry(msgspec.structs.replace(head.entry, **forged))
+        return world, log.layout.log_key(seq)
+    planned = log.plan(head.entry.seq)
     assert planned is not None
-    forged = encode(msgspec.structs.replace(planned.plan, seq=head.entry.seq + 1))
-    world.store.overwrite(layout.plan_key(head.entry.seq + 1), forged)
-    return world, layout.plan_key(head.entry.seq + 1)
+    plain.put_plan(msgspec.structs.replace(planned.plan, seq=seq))
+    return world, log.layout.plan_key(seq)
+
+
+def test_a_running_connector_gets_a_key() -> None:
+    """A log that runs made, its epoch too, is confirmed once; then runs go on and sign, and verify finds it well."""
+    world = World(settings=settings_of())
+    world.produce(0, 10)
+    assert world.run().exit_status == 0
+    world.settings = settings_of(export_log_key=KEY)
+    with pytest.raises(NotSigned):
+        world.run()
+    plain = replace(world.exporter, settings=settings_of()).log
+    found = look(plain, world.settings.log_key)
+    assert found.sha256 is not None
+    confirm(plain, world.settings.log_key, found, found.sha256)
+    world.produce(0, 10)
+    assert world.run().exit_status == 0
+    log = world.exporter.log
+    newest = log.newest()
+    assert newest is not None
+    assert newest.signed
+    verified = verify(world.settings, log, None, tell=lambda _: None)
+    assert (verified.ok, verified.records) == (True, 20)
 
 
 READERS: dict[str, Callable[[World], object]] = {
