@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -136,6 +138,22 @@ def test_ctrl_c_ends_with_130_and_a_sentence(bench: Bench) -> None:
     assert bench.place.store.uploads_open() == 0
     bench.open = bench.place.broker.open
     assert "commit 1: 3 records" in bench.run("--until-now").stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_output_that_goes_to_a_full_disk(bench: Bench) -> None:
+    """A sentence on stderr, and status 1."""
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "kafka_s3.cli", "validate", str(bench.config)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 1
+    assert "cannot be: No space left on device." in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 class _Endless:

@@ -6,6 +6,7 @@ wrong or went wrong; 2 for a wrong call. `run` and `reexport` alone end with the
 
 from __future__ import annotations
 
+import errno
 from importlib import import_module
 from typing import Final
 
@@ -31,6 +32,8 @@ COMMANDS: Final = (
     "reexport",
 )
 _OWN_EXIT_STATUS: Final = frozenset({"run", "reexport"})
+#: What a disk or its permissions say to a file of the user's, or to where the output goes.
+_DISK: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EFBIG})
 EXIT_INTERRUPTED: Final = 130  # as a shell has it: 128 and SIGINT's number
 #: What a command leaves behind that is stopped by Ctrl-C.
 _LEFT: Final = {
@@ -60,6 +63,12 @@ class _Commands(click.Group):
         except ExporterError as error:
             click.echo(printable_lines(str(error)), err=True)
             ctx.exit(error.exit_status if ctx.invoked_subcommand in _OWN_EXIT_STATUS else 1)
+        except OSError as error:
+            if error.errno not in _DISK:
+                raise
+            named = f": {error.filename}" if error.filename else ""
+            click.echo(f"What is printed or written here cannot be: {error.strerror}{named}.", err=True)
+            ctx.exit(1)
         except KeyboardInterrupt:
             click.echo(
                 printable_lines(f"\nInterrupted. {_LEFT.get(ctx.invoked_subcommand or '', '')}".rstrip()), err=True
