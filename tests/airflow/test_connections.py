@@ -51,6 +51,21 @@ def test_connections(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
     assert "secret" not in repr(found)
 
 
+def test_the_key_of_the_log_comes_from_the_connection(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
+    """`export.log.key` in the AWS connection's extra reaches settings and driver, and is masked in task logs."""
+    from kafka_s3_airflow import connections
+
+    masked: list[str] = []
+    monkeypatch.setattr(connections, "mask_secret", masked.append)
+    keys = ["n" * 40, "o" * 40]
+    set_connection(monkeypatch, "aws_default", conn_type="aws", extra={"export.log.key": ", ".join(keys)})
+    set_connection(monkeypatch, "kafka_default", conn_type="kafka", extra={"bootstrap.servers": "a:1"})
+    found = connections.load_connector(connector)
+    assert found.settings.log_key.secrets == tuple(key.encode() for key in keys)
+    assert set(keys) <= set(masked)
+    assert keys[0] in (found.handover.aws or {})["export.log.key"]
+
+
 def test_connections_by_name(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
     """export.kafka.conn.id and export.aws.conn.id name other connections."""
     from kafka_s3_airflow.connections import load_connector

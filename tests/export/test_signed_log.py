@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -203,3 +205,13 @@ def test_whoever_plans_refuses_a_forged_plan(reader: str) -> None:
     with pytest.raises(LogDamaged, match=f"{key} is not signed"):
         READERS[reader](world)
     assert world.store.contents() == before
+
+
+def test_tasks_on_spark_get_no_key() -> None:
+    """Tasks write data and dead letters, which entries list: what travels to other machines holds no key of the log."""
+    from kafka_s3.spark import SparkExecute
+
+    context: Any = None
+    kept = SparkExecute(context, settings_of(export_log_key=KEY))._settings
+    assert not kept.log_key
+    assert KEY.encode() not in pickle.dumps(kept)
