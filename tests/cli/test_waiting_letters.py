@@ -66,7 +66,9 @@ def test_the_next_run_sends_them(bench: Bench) -> None:
     bench.place.store.requests.clear()
     assert bench.run().stdout == "Nothing new.\n"
     assert bench.sent() == [0, 4]
-    assert [asked.operation for asked in bench.place.store.requests].count("ListObjectsV2") == 3, "one finds the head"
+    assert [asked.operation for asked in bench.place.store.requests].count("ListObjectsV2") == 5, (
+        "two find the log, one its head"
+    )
 
 
 def test_a_topic_that_refuses_them(bench: Bench) -> None:

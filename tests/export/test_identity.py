@@ -9,7 +9,7 @@ import pytest
 from kafka_s3.errors import EXIT_DATA, EXIT_DONE
 from kafka_s3.export.garbage.gc import collect, delete
 from kafka_s3.export.garbage.orphans import Fate
-from kafka_s3.export.rewind import accept_by_hand
+from kafka_s3.export.rewind import accept_by_hand, look, rewind
 from kafka_s3.export.verify.verify import verify
 from kafka_s3.ports import NO_TOPIC_ID
 from kafka_s3.ranges import TopicPartition
@@ -130,3 +130,51 @@ def test_gc_keeps_the_last_copy_of_what_is_lost(how: str) -> None:
 
 def _keys(done: object) -> list[str]:
     return [made.key for made in done.objects]  # type: ignore[attr-defined]
+
+
+# What a rewind withdrew.
+
+
+def test_gc_deletes_what_was_withdrawn_if_asked() -> None:
+    """A rewind leaves two copies in a plain listing: the withdrawn one goes when it is asked for, once its offsets are
+    exported again, and nothing that is live; verify finds nothing wrong afterwards."""
+    place = Place(partitions=1)
+    place.produce(0, 6)
+    place.run("first")
+    before = set(place.data())
+    rewind(place.exporter(), look(place.exporter(), {P0: 0}), request("back"))
+    waiting = collect(place.settings, place.log, with_withdrawn=True, parallel=1)
+    assert waiting is not None
+    assert waiting.objects == (), "they are the only copy until the next run"
+    place.run("again")
+    careful = collect(place.settings, place.log, parallel=1)
+    assert careful is not None
+    assert careful.objects == ()
+    garbage = collect(place.settings, place.log, with_withdrawn=True, parallel=1)
+    assert garbage is not None
+    assert {orphan.key for orphan in garbage.objects} == before
+    assert {orphan.fate for orphan in garbage.objects} == {Fate.WITHDRAWN}
+    delete(place.log, garbage, parallel=1)
+    assert place.offsets_in_bucket(0) == list(range(6))
+    verified = verify(place.settings, place.log, None, tell=lambda _: None)
+    assert (verified.findings, verified.orphans) == ((), ())
+
+
+@pytest.mark.parametrize("how", ["retention", "created again"])
+def test_what_was_withdrawn_and_is_not_exported_again_stays(how: str) -> None:
+    """Kafka lost the records between the rewind and the next run: the withdrawn objects are the last copy."""
+    place = Place(partitions=1)
+    place.settings = replace(place.settings, policies=Policies(record_data_loss=True, restart_recreated=True))
+    place.produce(0, 6)
+    place.run("first")
+    before = set(place.data())
+    rewind(place.exporter(), look(place.exporter(), {P0: 0}), request("back"))
+    if how == "retention":
+        place.broker.set_log_start(TOPIC, 0, 6)
+    else:
+        place.broker.recreate_topic(TOPIC)
+    place.produce(0, 9)
+    assert place.run("next").exit_status == EXIT_DONE
+    garbage = collect(place.settings, place.log, with_withdrawn=True, parallel=1)
+    assert garbage is not None
+    assert not before & {orphan.key for orphan in garbage.objects}

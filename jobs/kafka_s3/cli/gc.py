@@ -41,6 +41,9 @@ _SHOWN = 20
 @click.option(
     "--lost", is_flag=True, help="Also what may be the last copy of records that Kafka lost before they were exported."
 )
+@click.option(
+    "--withdrawn", is_flag=True, help="Also objects that a rewind withdrew and whose offsets are exported again."
+)
 @in_parallel
 @as_json
 def command(
@@ -50,6 +53,7 @@ def command(
     prefix: tuple[str, ...],
     topic: tuple[str, ...],
     lost: bool,
+    withdrawn: bool,
     parallel: int,
     json_: bool,
 ) -> None:
@@ -60,6 +64,7 @@ def command(
     is committed, whatever its commit does not list. It is safe at any time, while runs are at work too; age plays no
     part. Never touched: what a log entry lists, rewound objects included; what `adopt` took over; keys of another
     connector's topics; every key that this connector's configurations do not make; a window that is not committed.
+    With --withdrawn, objects too that a rewind withdrew, once all their offsets are exported again.
     Left alone unless --lost is given: objects that begin where the log says that Kafka lost records before they were
     exported (a gap, a topic that was created again, a log that was cut off), for they may be the last copy of them.
     Left alone unless --prefix or --topic names them: prefixes and topics that CONFIG as it is now does not.
@@ -72,7 +77,15 @@ def command(
     log = make_log(settings)
     deleted: Deleted | None = None
     with progress_bar("log entries", _bar) as tell:
-        garbage = collect(settings, log, named=Named(prefix, topic), with_lost=lost, parallel=parallel, tell=tell)
+        garbage = collect(
+            settings,
+            log,
+            named=Named(prefix, topic),
+            with_lost=lost,
+            with_withdrawn=withdrawn,
+            parallel=parallel,
+            tell=tell,
+        )
         if delete_ and garbage is not None:
             deleted = delete(log, garbage, parallel=parallel, tell=tell)
     if json_:

@@ -71,8 +71,8 @@ def command(
     """Set positions of CONFIG by hand. A new log entry says so; none is edited, and no object is deleted.
 
     With --to, a partition goes back to the start of the committed range that holds the offset. What was exported from
-    there on is withdrawn: readers of the log skip it, a plain listing shows it until you delete it. The next run
-    exports these offsets again, under keys with +g<generation>.
+    there on is withdrawn: readers of the log skip it, a plain listing shows it until `kafka-s3 gc --withdrawn --delete`
+    deletes it. The next run exports these offsets again, under keys with +g<generation>.
 
     With --accept, a partition that `kafka-s3 status` shows as left out goes on where it can, once; the log says what
     is missing. export.on.data.loss=record and export.on.topic.recreated=restart do the same in every run.
@@ -107,6 +107,8 @@ def command(
 
 def _print_written(entry: Entry, config: Path) -> None:
     echo(f"Log entry {entry.seq} says so ({entry.kind}). Go on with: kafka-s3 run {config}")
+    if any(restart.withdrawn for restart in entry.restarts):
+        echo(f"Once that is exported again: kafka-s3 gc {config} --withdrawn lists what this withdrew.")
 
 
 def _print(found: Found) -> None:

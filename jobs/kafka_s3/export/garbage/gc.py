@@ -31,6 +31,7 @@ from kafka_s3.export.garbage.lost import Losses
 from kafka_s3.export.garbage.orphans import Orphan, Territory, find, keys_of, open_uploads, survey
 from kafka_s3.export.garbage.places import NOTHING_NAMED, Configurations, Named, known, place_of
 from kafka_s3.export.garbage.searches import keys_under, searches
+from kafka_s3.export.garbage.withdrawn import Withdrawn
 from kafka_s3.export.log import Log
 from kafka_s3.export.reexport.leftovers import Leftovers, left_in
 from kafka_s3.export.reexport.listing import newest_first
@@ -107,28 +108,28 @@ def collect(
     *,
     named: Named = NOTHING_NAMED,
     with_lost: bool = False,
+    with_withdrawn: bool = False,
     parallel: int = PARALLEL,
     tell: Callable[[Progress], None] = lambda _: None,
 ) -> Garbage | None:
     """Find what may be deleted; `None` without a log. Reads only.
 
     Prefixes and topics that only older plans name are left alone: who may write a plan could point them anywhere.
-    `named`: those that a person vouches for. `with_lost`: also what may hold the last copy of lost records.
+    `named`: those that a person vouches for; `with_lost`, `with_withdrawn`: what goes only if it is asked for.
 
     Raises `LogDamaged` unless the whole log can be read and believed: an entry that is unknown may list anything.
     """
-    configurations = Configurations(settings)
-    findings = Findings()
+    configurations, findings = Configurations(settings), Findings()
     listed: set[str] = set()
     head: Entry | None = None
     adopted: list[Entry] = []
-    lost = Losses()
-    entries = 0
+    lost, withdrawn, entries = Losses(), Withdrawn(with_withdrawn), 0
     with workers(parallel) as pool:
         for checked in walk(log, 0, findings, pool, parallel * AHEAD):
             entry = checked.entry
             head, entries = head or entry, entries + 1
             lost.take(entry)
+            withdrawn.take(entry)
             if entry.kind not in _KNOWN:
                 raise LogDamaged(
                     f"Entry {entry.seq} is of kind {entry.kind}, of which this exporter does not know what it lists.",
@@ -157,7 +158,8 @@ def collect(
     def looked_at(keys: int) -> None:
         tell(Progress("keys", keys, len(listed)))
 
-    found = list(find(log, territory, listed, head, adopted, looked_at, () if with_lost else lost.found))
+    gone = withdrawn.keys(head, lost.found)
+    found = list(find(log, territory, listed, head, adopted, looked_at, () if with_lost else lost.found, gone))
     uploads, refused = _uploads(log, territory, head, adopted)
     left, said = _in_windows(settings, log, parallel, tell)
     return Garbage(

@@ -54,11 +54,12 @@ class Fate(enum.Enum):
     AHEAD = "a run at work may still commit it"
     ADOPTED = "it was there before the log began"
     WINDOW = "its window is committed without it, or was withdrawn"
+    WITHDRAWN = "a rewind withdrew it, and its offsets are exported again"
     LOST = "what Kafka lost before it was exported may be in it alone"
 
     @property
     def deletable(self) -> bool:
-        return self in (Fate.BELOW, Fate.OLDER, Fate.WINDOW)
+        return self in (Fate.BELOW, Fate.OLDER, Fate.WINDOW, Fate.WITHDRAWN)
 
 
 def fate(name: DataName, head: Entry, adopted: Iterable[Entry], lost: Iterable[Lost] = ()) -> Fate:
@@ -190,6 +191,7 @@ def find(
     adopted: Sequence[Entry],
     tell: Callable[[int], None] = lambda _: None,
     lost: Sequence[Lost] = (),
+    withdrawn: Container[str] = frozenset(),
 ) -> Iterator[Orphan]:
     """Every object that no entry lists, adopted ones left out. `head`: the newest entry of those that made `listed`.
 
@@ -201,6 +203,8 @@ def find(
             looked_at += 1
             if looked_at % _TOLD_EVERY == 0:
                 tell(looked_at)
+            if info.key in withdrawn and territory.names(info.key):
+                yield Orphan(info.key, info.size, Fate.WITHDRAWN)
             if info.key in listed:
                 continue
             found = territory.fate(info.key, head, adopted, lost)
