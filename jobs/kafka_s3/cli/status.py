@@ -218,6 +218,8 @@ def _print_problems(status: Status, config: Path, policies: Policies) -> None:
             f"\nRestarted: {restart.tp} at {restart.position} in entry {seq} ({what}, generation {restart.generation}):"
             f" {restart.reason}"
         )
+        if restart.withdrawn:
+            click.echo(f"  What was withdrawn stays in plain listings until: kafka-s3 gc {config} --withdrawn --delete")
     for left in status.left_out:
         if left.is_allowed(policies):
             echo(f"\nLeft out: {left}")
