@@ -183,19 +183,23 @@ def _sweep_again(exporter: Exporter, head: Committed, tell: Tell) -> None:
 
 
 def _see(exporter: Exporter, request: RunRequest, head: Committed | None, tell: Tell) -> tuple[Committed, World]:
-    """The world around the newest entry; what is new in it, and what the user allows, goes to the log at once."""
+    """The world around the newest entry; what is new in it, and what the user allows, goes to the log at once.
+
+    Until one look finds neither: between two looks a topic may get its leaders, and be seen for the first time.
+    """
     settings = exporter.settings
     world = observe(settings, exporter.broker, head)
     passing(CrashPoint.LOOKED_AT_KAFKA)
-    if world.first_seen or head is None:
-        head = _write_first_positions(exporter, request, head, world)
+    while True:
+        allowed = [left for left in world.left_out if left.is_allowed(settings.policies)]
+        if world.first_seen or head is None:
+            head = _write_first_positions(exporter, request, head, world)
+        elif allowed:
+            head = accept(exporter, request, head, world, allowed, tell)
+        else:
+            return head, world
         passing(CrashPoint.WROTE_POSITIONS)
         world = observe(settings, exporter.broker, head)
-    while allowed := [left for left in world.left_out if left.is_allowed(settings.policies)]:
-        head = accept(exporter, request, head, world, allowed, tell)
-        passing(CrashPoint.WROTE_POSITIONS)
-        world = observe(settings, exporter.broker, head)
-    return head, world
 
 
 def _write_first_positions(exporter: Exporter, request: RunRequest, head: Committed | None, world: World) -> Committed:
@@ -232,7 +236,7 @@ def accept(
         world.cluster_id,
         head,
         kind=Kind.CHECKPOINT,
-        topics=made.topics,
+        topics={name: made.topics[name] for name in head.entry.topics},  # what is new has to be looked at first
         failed=made.failed,
         gaps=tuple(made.gaps),
         restarts=tuple(made.restarts),
