@@ -48,7 +48,9 @@ def subject(request: pytest.FixtureRequest, bucket_name: str) -> Subject:
         memory = MemoryStore()
         return Subject(memory, memory.uploads_open, memory.tags)
     if request.param == "interleavings":
-        bucket = Bucket(lambda: int(time.time() * 1000), part_min=5 * 1024 * 1024)
+        chance = random.Random(0)
+        bucket = Bucket(lambda: int(time.time() * 1000), page_max=300, part_min=5 * 1024 * 1024)
+        bucket.empty_page = lambda: chance.random() < 0.5
         transport = Transport(bucket, Scheduler(random.Random(0)), Weather(random.Random(0)))
         CURRENT[:] = [transport]
         return Subject(transport.store(), lambda: len(bucket.uploads), lambda key: bucket.tags[key])

@@ -91,7 +91,7 @@ class Bucket:
 
     def list(self, prefix: str, most: int, after: str, token: str | None, delimiter: str = "") -> Page:
         """A page; `token` is the one that a page before gave."""
-        last = after if token is None else base64.urlsafe_b64decode(token).decode()
+        last = after if token is None else base64.urlsafe_b64decode(token.removeprefix("after-")).decode()
         if token is None and self.empty_page():
             return Page((), (), _token(last))
         items: list[tuple[str, Stored]] = []
@@ -152,7 +152,7 @@ class Bucket:
 
 
 def _token(last: str) -> str:
-    return base64.urlsafe_b64encode(last.encode()).decode()
+    return f"after-{base64.urlsafe_b64encode(last.encode()).decode()}"
 
 
 def _folder(key: str, prefix: str, delimiter: str) -> str | None:

@@ -139,6 +139,8 @@ class History:
         world.weather.store = chance.choice([0.01, 0.03, 0.08]) if stormy else 0.0
         world.weather.kafka = chance.choice([0.0, 0.01, 0.03]) if stormy else 0.0
         world.bucket.page_max = chance.choice([1, 2, 3, 7, 1000])
+        empty = chance.choice([0.0, 0.0, 0.1])
+        world.bucket.empty_page = lambda: chance.random() < empty
         world.scheduler.burst = chance.choice([2, 5, 12])
         world.part_size = chance.choice([60, 60, 10**6])
         self.sleepy = chance.choice([0.0, 0.02, 0.06])
@@ -348,7 +350,13 @@ class History:
     # The end.
 
     def _end(self) -> None:
-        """All is quiet: whoever sleeps wakes or dies, what is on its way arrives or is lost, and Kafka is well."""
+        """All is quiet, and what has to be there is."""
+        self._wake_all()
+        looks.check_quiet(self.world)
+        looks.finish(self.world)
+
+    def _wake_all(self) -> None:
+        """Whoever sleeps wakes or dies, what is on its way arrives or is lost."""
         world, chance = self.world, self.chance
         world.weather.store = world.weather.kafka = 0.0
         for actor in list(world.scheduler.actors):
@@ -364,8 +372,6 @@ class History:
             else:
                 self._arrive(which)
                 world.rules.check()
-        looks.check_quiet(world)
-        looks.finish(world)
 
     def _finish_all(self) -> None:
         scheduler = self.world.scheduler

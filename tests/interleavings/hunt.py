@@ -20,6 +20,7 @@ def main(first: int, count: int, length: int = LENGTH) -> int:
         except Exception as error:  # whatever it is, it is told
             words = (str(error).splitlines() or [""])[0]
             failures.setdefault(f"{type(error).__name__}: {words[:230]}", []).append(seed)
+            print(seed, words[:500], flush=True)  # noqa: T201
         reached.update(history.world.reached.keys())
         commits += len(history.world.book.states)
     seconds = time.monotonic() - began

@@ -44,11 +44,11 @@ def _silent(_: object) -> None:
     pass
 
 
-def _exporter(world: World, bucket: Bucket | None = None) -> Exporter:
+def exporter_of(world: World, bucket: Bucket | None = None) -> Exporter:
     return Exporter(world.settings(), Direct(bucket or world.bucket), world.truth.broker)
 
 
-def _run(world: World, exporter: Exporter, run_id: str) -> list[str]:
+def run_all(world: World, exporter: Exporter, run_id: str) -> list[str]:
     """An undisturbed run of all there is now; what is wrong."""
 
     def execute(tasks):  # type: ignore[no-untyped-def]
@@ -88,7 +88,7 @@ def check_quiet(world: World) -> None:
     """Nobody is at work."""
     world.reached["a quiet moment"] += 1
     world.rules.check()
-    exporter = _exporter(world)
+    exporter = exporter_of(world)
     health = look_at_health(
         exporter.settings, exporter.log, lambda: exporter.broker, at_ms=world.clock_ms, entries_max=5
     )
@@ -128,7 +128,7 @@ def _check_health(world: World, health: Health) -> None:
     if health.state is State.OK and not world.truth.down and not _plans_what_is_cut(world, health):
         probe = copy.deepcopy(world.bucket.objects), copy.deepcopy(world.bucket.uploads)
         fork = Bucket(lambda: world.clock_ms, objects=probe[0], uploads=probe[1])
-        problems = _run(world, _exporter(world, fork), "probe")
+        problems = run_all(world, exporter_of(world, fork), "probe")
         _require(not problems, "status", f"{said}, and an undisturbed run ends with {problems}")
 
 
@@ -210,7 +210,7 @@ def _spoil(world: World) -> None:
         body = bytearray(objects[key].body)
         body[world.chance.randrange(len(body))] ^= 1
         objects[key] = replace(objects[key], body=bytes(body))
-    fork = _exporter(world, Bucket(lambda: world.clock_ms, objects=objects))
+    fork = exporter_of(world, Bucket(lambda: world.clock_ms, objects=objects))
     verified = verify(fork.settings, fork.log, None, parallel=1, tell=_silent)
     _require(not verified.ok, "verify", f"verify says ok, and {key} was spoilt")
     world.reached["a spoilt object found"] += 1
@@ -226,9 +226,9 @@ def finish(world: World) -> None:
         if not truth.exists(topic):
             truth.create(topic, 1)
     world.mapping |= {"export.on.data.loss": "record", "export.on.topic.recreated": "restart"}
-    exporter = _exporter(world)
+    exporter = exporter_of(world)
     for number in range(2):
-        problems = _run(world, exporter, f"last {number}")
+        problems = run_all(world, exporter, f"last {number}")
         world.rules.check()
     _require(not problems, "the end", f"an undisturbed run, Kafka being well, ends with {problems}")
     for tp in sorted(truth.now):
@@ -238,8 +238,8 @@ def finish(world: World) -> None:
     _tell_all(world, exporter)
     _export_again(world, exporter)
     check_quiet(world)
-    for _ in range(2):
-        garbage = collect(exporter.settings, exporter.log, parallel=1)
+    for with_lost in (False, True, True):
+        garbage = collect(exporter.settings, exporter.log, with_lost=with_lost, parallel=1)
         if garbage is not None:
             delete(exporter.log, garbage, parallel=1)
         world.rules.changes.append(("", "DELETE", ""))

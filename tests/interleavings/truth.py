@@ -98,7 +98,7 @@ class Truth(Kafka):
         if any(start <= fact.offset < end for start, end in state.lost.get(fact.tp, ())):
             return True
         if state.topic_ids.get(fact.tp.topic) != fact.topic_id:
-            return False
+            return fact.gone is not None  # it went before its topic did, which an entry says to have begun again
         is_passed = fact.offset < state.positions.get(fact.tp, 0)
         return fact.sort is Sort.TOMBSTONE and not self.sides and is_passed
 
