@@ -66,7 +66,7 @@ MUTATIONS: Final = (
         (
             Edit(
                 f"{EXPORT}/garbage/orphans.py",
-                "        return self in (Fate.BELOW, Fate.OLDER, Fate.WINDOW)\n",
+                "        return self in (Fate.BELOW, Fate.OLDER, Fate.WINDOW, Fate.WITHDRAWN)\n",
                 "        return self is not Fate.ADOPTED\n",
             ),
         ),
@@ -87,8 +87,8 @@ MUTATIONS: Final = (
             ),
             Edit(
                 f"{EXPORT}/run.py",
-                "from kafka_s3.naming import LogLayout\n",
-                "from kafka_s3.naming import LogLayout, parse_data_key\n",
+                "from kafka_s3.ports import Broker, ObjectStore\n",
+                "from kafka_s3.naming import parse_data_key\nfrom kafka_s3.ports import Broker, ObjectStore\n",
             ),
         ),
     ),

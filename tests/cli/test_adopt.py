@@ -168,7 +168,7 @@ def test_the_question(connector: Connector, group: str) -> None:
         assert "Nothing was written." in declined.stderr
     assert connector.keys("_kafka_s3/") == []
     assert _call(connector, "adopt", input="y\n").exit_code == 0
-    assert len(connector.keys("_kafka_s3/")) == 2  # the entry and the owner
+    assert len(connector.keys("_kafka_s3/")) == 3  # the entry and the owner
 
 
 def test_a_member_of_the_group_is_seen(connector: Connector, group: str) -> None:
