@@ -12,7 +12,7 @@ from tests.adapters.test_letter_topic import read
 from tests.cli.command import call, write_properties
 from tests.cli.conftest import SECRET, Connector
 
-NO_COUNTRY = "field country is missing; there are n (a whole number)"
+NO_COUNTRY = "field country is missing; there are others (1)"
 
 
 def _configure(connector: Connector, **more: str) -> None:

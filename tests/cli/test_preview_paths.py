@@ -114,7 +114,7 @@ def test_a_dozen_records_by_fields(tmp_path: Path) -> None:
     no_path = "a path is made of text, whole numbers, booleans and null"
     assert _rejected(result) == [
         (1, 7, f"field region is a number with a fraction: {no_path}"),
-        (2, 8, "field region is missing; there are user (an object), Region (text)"),
+        (2, 8, "field region is missing; there are others (2)"),
         (3, 9, f"field user.kind is a list: {no_path}"),
         (4, 10, "field user.kind: user is a whole number, which has no fields"),
         (5, 11, "field region: the value is text, which has no fields"),
@@ -129,9 +129,9 @@ def test_a_dozen_records_by_fields(tmp_path: Path) -> None:
     [
         (None, "field meta.at is null, which is no time"),
         ({"ms": 1}, "field meta.at is an object, which is no time"),
-        (1e300, "field meta.at is 1e+300, which is out of range"),
-        ("yesterday", "field meta.at is 'yesterday', which is no time"),
-        ("2024-07-01 10:00:00", "field meta.at is '2024-07-01 10:00:00', which is no time"),
+        (1e300, "field meta.at is a number with a fraction, which is out of range"),
+        ("yesterday", "field meta.at is text of 9 characters, which is no time"),
+        ("2024-07-01 10:00:00", "field meta.at is text of 19 characters, which is no time"),
         ("2026-03-29T02:30:00", "The clocks of Europe/Berlin skip that time, and the text has no offset"),
     ],
 )
