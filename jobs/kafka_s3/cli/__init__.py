@@ -67,7 +67,8 @@ class _Commands(click.Group):
             if error.errno not in _DISK:
                 raise
             named = f": {error.filename}" if error.filename else ""
-            click.echo(f"What is printed or written here cannot be: {error.strerror}{named}.", err=True)
+            said = f"What is printed or written here cannot be: {error.strerror}{named}."
+            click.echo(printable_lines(said), err=True)
             ctx.exit(1)
         except KeyboardInterrupt:
             click.echo(
