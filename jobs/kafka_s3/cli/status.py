@@ -219,7 +219,7 @@ def _print_problems(status: Status, config: Path, policies: Policies) -> None:
             f" {restart.reason}"
         )
         if restart.withdrawn:
-            click.echo(f"  What was withdrawn stays in plain listings until: kafka-s3 gc {config} --withdrawn --delete")
+            echo(f"  What was withdrawn stays in plain listings until: kafka-s3 gc {config} --withdrawn --delete")
     for left in status.left_out:
         if left.is_allowed(policies):
             echo(f"\nLeft out: {left}")
