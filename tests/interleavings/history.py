@@ -200,11 +200,14 @@ class History:
             self._arrive(chance.randrange(len(self.world.weather.in_flight)))
         elif not alive:
             if not scheduler.actors and chance.random() < 0.2:
-                looks.check_quiet(self.world)
+                self._check_quiet()
             self._idle()
         else:
             self._step(chance.choice(alive))
         self.world.rules.check()
+
+    def _check_quiet(self) -> None:
+        looks.check_quiet(self.world)
 
     def _step(self, actor: Actor) -> None:
         chance, world = self.chance, self.world

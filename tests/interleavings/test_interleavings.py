@@ -15,8 +15,10 @@ from collections import Counter
 import pytest
 
 from tests.interleavings.history import History
+from tests.interleavings.lost import LostLog
 
 QUICK, QUICK_LENGTH = 200, 100
+LOST = 40  # histories of a log that is lost
 #: Rules that are known to be broken: each is somebody's work. None should be here.
 LEFT_OUT: frozenset[str] = frozenset()
 REACHED = (
@@ -62,6 +64,15 @@ def test_a_seed_is_one_history() -> None:
         told.append(history.world.scheduler.trace.text())
     assert told[0] == told[1]
     assert History(12, QUICK_LENGTH, LEFT_OUT).play().scheduler.trace.text() != told[0]
+
+
+def test_a_lost_log_is_adopted_while_its_programs_sleep() -> None:
+    """Whoever wakes is of the log before: each record lies in one object that was adopted, or in one of the new log."""
+    reached: Counter[str] = Counter()
+    for seed in range(LOST):
+        history = LostLog(seed, QUICK_LENGTH)
+        reached.update(history.play().reached.keys())
+    assert reached["a lost log adopted"] > LOST // 4, reached
 
 
 @pytest.mark.trial

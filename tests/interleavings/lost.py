@@ -1,0 +1,131 @@
+"""Histories in which a log is lost while its programs sleep, and adopted: whoever wakes is of the log before.
+
+The bucket lists each record once then: in an object that was adopted, or in one of the new log.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from kafka_s3.commit_log import Kind
+from kafka_s3.errors import ExporterError
+from kafka_s3.export.adopt.adopt import adopt, look
+from kafka_s3.export.adopt.decide import Choice
+from kafka_s3.export.run import Exporter
+from kafka_s3.planning import RunRequest
+from kafka_s3.ranges import TopicPartition
+from tests.interleavings import programs
+from tests.interleavings.book import HOME, Book, Violation
+from tests.interleavings.history import History
+from tests.interleavings.looks import exporter_of, run_all
+from tests.interleavings.programs import Asked
+from tests.interleavings.world import BASE, World
+from tests.scenario.ledger import name_of
+from tests.support import rows_of
+
+
+def adopt_log(world: World) -> programs.Body:
+    """`kafka-s3 adopt --yes`."""
+    return lambda _: _adopt(programs.exporter_of(world), world)
+
+
+def _adopt(exporter: Exporter, world: World) -> str:
+    found = look(exporter, exporter.broker, Choice("connect-orders"), lambda _: None)  # type: ignore[arg-type]
+    if not found.is_settled:
+        return "disputes"
+    adopt(exporter, found, RunRequest(world.name("adopted by"), 1, None, world.clock_ms))
+    return "adopted"
+
+
+@dataclass
+class LostLog(History):
+    """`adopted`: the records of the objects that the new log goes on from."""
+
+    is_lost: bool = False
+    adopted: Counter[int] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.wild, self.world.part_size = 0.0, 10**6
+        self.world.rules.left_out = frozenset({"verify", "status", "page"})  # of a log that is not there
+        self.world.told = lambda actor, events: None  # type: ignore[method-assign]  # seqs of two logs are told
+
+    def _configuration(self) -> dict[str, str]:
+        return {**BASE, "export.batch.records.max": self.chance.choice(["4", "9", "100"])}
+
+    def _move(self) -> None:
+        super()._move()
+        self._see_adopted()
+
+    def _check_quiet(self) -> None:
+        """Nothing that is said of a log that is lost is looked at here."""
+
+    def _somebody(self) -> None:
+        world = self.world
+        if not self.is_lost:
+            if world.book.live and world.scheduler.steps > self.length // 3:
+                self._lose()
+            return
+        what = self.chance.choice(["run", "adopt"])
+        name = world.name(what)
+        if what == "adopt":
+            world.start(name, adopt_log(world))
+        else:
+            world.start(name, programs.run_here(world, Asked(name, None)), Asked(name, None))
+
+    def _lose(self) -> None:
+        """With what says that there was one; owners and data stay. Marks may, too.
+
+        Where the claim stays, and a sleeper commits into the emptied log, that goes on, and verify says what it lacks.
+        """
+        world = self.world
+        folders = self.chance.choice([("",), ("log/", "plan/", "epoch/")])
+        for key in list(world.bucket.objects):
+            if key.startswith(tuple(HOME + folder for folder in folders)):
+                del world.bucket.objects[key]
+        world.bucket.deleted.clear()
+        world.rules.changes.clear()
+        world.rules.book = Book(world.truth, sides=False)
+        world.rules.windows.book = world.rules.book
+        self.is_lost = True
+        world.scheduler.trace.say("(somebody)", f"loses {folders} of the log")
+
+    def _see_adopted(self) -> None:
+        """At the first entry of the new log: which objects it goes on from."""
+        book = self.world.book
+        if not self.is_lost or self.adopted is not None or book.head is None:
+            return
+        if book.head.seq == 0 and book.head.kind is not Kind.ADOPT:
+            raise Violation("adopt", f"a lost log begins again with a {book.head.kind}")
+        self.adopted, positions = Counter(), book.states[0].positions
+        for key, body in self.world.bucket.contents().items():
+            name = name_of(key)
+            if name is not None and name.start_offset < positions.get(TopicPartition(name.topic, name.partition), 0):
+                self.adopted.update(row["u"] for row in rows_of(body, key))
+        self.world.reached["a lost log adopted"] += 1
+
+    def _end(self) -> None:
+        world = self.world
+        self._wake_all()
+        exporter = exporter_of(world)
+        if self.is_lost and self.adopted is None:
+            try:
+                _adopt(exporter, world)
+            except ExporterError as error:
+                world.scheduler.trace.say("(end)", str(error))
+            world.rules.check()
+            self._see_adopted()
+        if self.adopted is None:
+            world.reached["nothing adopted"] += 1
+            return
+        for number in range(2):
+            problems = run_all(world, exporter, f"last {number}")
+            world.rules.check()
+        if problems:
+            raise Violation("adopt", f"an undisturbed run after an adoption ends with {problems}")
+        held = self.adopted + Counter(list(world.book.live))
+        twice = sorted(number for number, count in held.items() if count > 1)
+        missing = [fact for fact in world.truth.facts if fact.number not in held and fact.sort.value == "plain"]
+        if twice or missing:
+            raise Violation("adopt", f"after an adoption these are held twice: {twice}, and these never: {missing}")
