@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from kafka_s3.commit_log import Kind
-from kafka_s3.errors import LogMissing
+from kafka_s3.errors import LogDamaged, LogMissing
+from kafka_s3.export.first_use import probe
 from kafka_s3.export.rewind import accept_by_hand
 from kafka_s3.memory import MemoryBroker
 from kafka_s3.ports import TopicView
@@ -64,3 +65,11 @@ def test_accepting_a_loss_is_no_first_sight_of_a_topic() -> None:
     assert [gap.tp.topic for gap in head.entry.gaps] == ["orders"]
     assert "returns" not in head.entry.topics
     assert world.run().exit_status == 0
+
+
+def test_an_entry_that_is_gone_is_not_put_again_as_nothing() -> None:
+    """Whoever deletes the log while a store is tried out for the first time finds no empty entry in it."""
+    world = _world(MemoryBroker())
+    with pytest.raises(LogDamaged, match="something deletes log entries"):
+        probe(world.exporter.log, 0)
+    assert world.store.contents() == {}

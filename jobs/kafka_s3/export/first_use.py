@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from kafka_s3.commit_log import Owner, TopicState
 from kafka_s3.crash_points import CrashPoint, passing
 from kafka_s3.documents import decode, encode
-from kafka_s3.errors import ConfigurationError, Fenced, LogMissing, StoreRefused, StoreUnavailable
+from kafka_s3.errors import ConfigurationError, Fenced, LogDamaged, LogMissing, StoreRefused, StoreUnavailable
 from kafka_s3.export.log import Log
 from kafka_s3.ports import Put
 from kafka_s3.settings.model import Settings
@@ -105,7 +105,9 @@ def probe(log: Log, seq: int) -> None:
     completed once more as a multipart upload. What a try that was killed, or a lost answer, left of those is aborted.
     """
     store, key = log.store, log.layout.log_key(seq)
-    body = store.get(key) or b""
+    body = store.get(key)
+    if body is None:  # put as it was found, nothing would be an entry that nobody can read
+        raise LogDamaged(f"{key} was written and then gone: something deletes log entries.", next="Stop it.")
     if store.put_if_absent(key, body) is Put.CREATED:
         _refuse_store("it took a PUT with If-None-Match: * although the object exists")
     if not any(info.key == key for info in store.list(key, limit=1)):
