@@ -120,9 +120,8 @@ MUTATIONS: Final = (
         (
             Edit(
                 f"{EXPORT}/task.py",
-                "            holes.end(planned.end)\n            problem",
-                "            end = max(holes._expected, planned.start + 1)\n            holes.end(end)\n"
-                "            problem",
+                "        holes.end(planned.end)\n        problem",
+                "        end = max(holes._expected, planned.start + 1)\n        holes.end(end)\n        problem",
             ),
             Edit(f"{EXPORT}/task.py", "_entry(task, planned.end, written", "_entry(task, end, written"),
             Edit(

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
+from kafka_s3.claims import reached_ms
 from kafka_s3.commit_log import Entry, Kind
 from kafka_s3.errors import DataLoss, ExporterError
 from kafka_s3.export.diagnosis import Refused
@@ -241,15 +242,22 @@ def _overdue_ms(schedule: ScheduleSettings, status: Status, oldest: Oldest, at_m
     if not oldest.timestamps:
         return None if oldest.ageless else 0
     head = status.entries[0] if status.entries else None
-    reached_ms = head.reached_ms(at_ms) if head is not None and head.unfinished is None else None
     stuck = {failed.tp for failed in status.failed}
     ended = []
     for tp, timestamp_ms in oldest.timestamps.items():
-        # What came late behind a boundary that was committed waits for the next one; what is stuck does not.
+        # What came late behind a time that was reached waits for the next one; what is stuck does not.
         is_stuck = tp in stuck or any(left.covers(tp) for left in status.left_out)
-        since_ms = timestamp_ms if is_stuck or reached_ms is None else max(timestamp_ms, reached_ms)
+        reached = None if head is None else _reached_ms(head, tp, at_ms)
+        since_ms = timestamp_ms if is_stuck or reached is None else max(timestamp_ms, reached)
         ended.append(following(schedule, since_ms))
     return max(0, at_ms - min(ended))
+
+
+def _reached_ms(head: Entry, tp: TopicPartition, at_ms: int) -> int | None:
+    state = head.topics.get(tp.topic)
+    if state is not None and state.reached is not None:
+        return reached_ms(head, tp, at_ms)
+    return head.reached_ms(at_ms) if head.unfinished is None else None  # an entry of a release that did not say
 
 
 def _rejected_fraction(entries: Sequence[Entry]) -> float | None:

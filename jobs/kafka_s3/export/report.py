@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kafka_s3.commit_log import FailedRange
-from kafka_s3.errors import EXIT_DONE, EXIT_TEMPORARY
+from kafka_s3.errors import EXIT_DONE, EXIT_TEMPORARY, EXIT_UNEXPECTED
 from kafka_s3.export.diagnosis import Problem, RangeFailed, Said, TopicRejected, exit_status, noted, rejections, said
 from kafka_s3.export.log import Committed
 from kafka_s3.export.task import Failure
@@ -33,8 +33,10 @@ class RunReport:
         statuses = {failure.exit_status for _, failure in self.failures}
         statuses |= {left.exit_status for left in self.left_out}
         statuses |= {exit_status(rejected) for rejected in self._rejected()}
-        if EXIT_TEMPORARY in statuses:  # a retry helps some partitions, and meets the others' errors again
-            return EXIT_TEMPORARY
+        # Where a retry helps some partitions it is worth it: it meets the others' errors again.
+        for worth_a_retry in (EXIT_TEMPORARY, EXIT_UNEXPECTED):
+            if worth_a_retry in statuses:
+                return worth_a_retry
         return max(statuses, default=EXIT_DONE)
 
     def problems(self) -> list[str]:
