@@ -18,7 +18,8 @@ from kafka_s3.export.report import RunReport
 from kafka_s3.export.run import Exporter
 from kafka_s3.export.status import problems
 from kafka_s3.memory import MemoryBroker, MemoryLetters
-from kafka_s3.ports import Broker
+from kafka_s3.ports import Broker, PartitionOffsets
+from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import DeadLetters, Policies
 from tests.export.place import TOPIC, Place
 
@@ -104,13 +105,15 @@ class Patient:
         self._in_kafka(lambda: self.place.broker.set_log_start(TOPIC, 0, self._end() + 1))
 
     def truncate(self) -> None:
-        self._in_kafka(lambda: self.place.broker.truncate(TOPIC, 0, max(0, self._end() - 1)))
+        """As Kafka does it, never below where the log starts."""
+        self._in_kafka(lambda: self.place.broker.truncate(TOPIC, 0, max(self._bounds().log_start, self._end() - 1)))
+
+    def _bounds(self) -> PartitionOffsets:
+        tp = TopicPartition(TOPIC, 0)
+        return self.place.broker.offsets([tp])[tp]
 
     def _end(self) -> int:
-        from kafka_s3.ranges import TopicPartition
-
-        tp = TopicPartition(TOPIC, 0)
-        return self.place.broker.offsets([tp])[tp].high_watermark
+        return self._bounds().high_watermark
 
     def lose_leader(self) -> None:
         if TOPIC in self.place.broker.topics():
