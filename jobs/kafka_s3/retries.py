@@ -23,6 +23,9 @@ WAIT_MAX_S: Final = 24 * 3600
 TIME_MAX_S: Final = 3600
 TOTAL_MAX_S: Final = 3600
 
+#: The operating system's, so that processes that Spark forks do not all wait the same.
+_CHANCE: Final = random.SystemRandom()
+
 T = TypeVar("T")
 
 
@@ -65,7 +68,7 @@ class Retrying:
         total_max_s: float = TOTAL_MAX_S,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
-        uniform: Callable[[float, float], float] = random.uniform,
+        uniform: Callable[[float, float], float] = _CHANCE.uniform,
     ) -> None:
         assert min(settings.retries, settings.backoff_ms) >= 0, settings
         self._retries = settings.retries

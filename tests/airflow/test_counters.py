@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from kafka_s3.export.announce import mark
 from kafka_s3_airflow.counters import lag_after
 from tests.export.test_health import MINUTE_MS, NINE, Timed
 from tests.support import HOUR_MS, make_settings
@@ -141,11 +142,15 @@ def test_tags_carry_the_connector(statsd: StatsD, monkeypatch: pytest.MonkeyPatc
 
 
 def test_off_is_off() -> None:
-    """Without metrics nothing is read for them."""
-    world = exported()
-    world.store.requests.clear()
+    """Without metrics nothing is read for them: marking asks what marking alone asks."""
+    world, alone = exported(), exported()
+    for each in (world, alone):
+        each.store.requests.clear()
     announce(world)
-    assert {each.operation for each in world.store.requests} == {"PutObject"}
+    log = alone.exporter.log
+    for seq in (0, 1):
+        mark(log, seq)
+    assert [each.operation for each in world.store.requests] == [each.operation for each in alone.store.requests]
 
 
 class Collector(ThreadingHTTPServer):

@@ -71,7 +71,9 @@ def test_every_hour_has_its_event(bench: Bench, idle: str, capfd: pytest.Capture
     [(task, event)] = bench.events(empty.run_id)
     assert (task, event["kind"], event["records"], event["run_id"]) == ("complete", "empty", 0, empty.run_id)
     assert (event["interval_ms"], event["complete_until_ms"]) == (ms(NINE, TEN), ms(TEN)[0])
-    assert (event["key"], event["sha256"]) == (commit["key"], commit["sha256"])
+    entry = bench.store.client().get_object(Bucket=bench.bucket, Key=event["key"])["Body"].read()
+    assert hashlib.sha256(entry).hexdigest() == event["sha256"]
+    assert event["seq"] == commit["seq"] + 1, "an hour with nothing new is an entry of its own"
     assert event["offsets"] == {bench.topic: {"0": [30, 30], "1": [0, 0]}, idle: {"0": [0, 0]}}
     for topic in (bench.topic, idle):
         [(_, event)] = bench.events(empty.run_id, topic)
@@ -87,7 +89,8 @@ def test_every_hour_has_its_event(bench: Bench, idle: str, capfd: pytest.Capture
     failed = bench.run(ELEVEN)
     assert (failed.state, failed.tasks["plan"]) == ("failed", "failed")
     assert bench.events(failed.run_id) == []
-    assert marked(bench, bench.topic) == marked(bench, idle) == ["hour=08", "hour=09"]
+    assert marked(bench, bench.topic) == ["hour=08", "hour=09", "hour=10"], "nothing of it is missing"
+    assert marked(bench, idle) == ["hour=08", "hour=09"]
     assert bench.starts_of_spark() == 1
     assert f"topic {idle}" in capfd.readouterr().out
 

@@ -152,7 +152,7 @@ def test_keys_are_facts(topic: str, partition: int, offset: int, generation: int
     assert parse_data_key(layout, topic, key) == name
 
 
-@given(st.integers(0, 10**19 - 1))
+@given(st.integers(0, 10**18))
 def test_markers_sort_newest_first(seq: int) -> None:
     """The key of a marker says its entry."""
     assert parse_seq(reported_key(LogLayout("_kafka_s3", "c"), seq)) == seq

@@ -64,11 +64,11 @@ def committed_hours(world: World, name: str) -> None:
 
 def test_a_day_that_is_committed(on_postgresql: World) -> None:
     """`airflow backfill create` over 24 hours whose records are committed is 24 quiet successes: nothing is written,
-    no Spark starts, and records that came since wait for the schedule."""
+    no Spark starts, and records that came since wait for the schedule, whose own hour is an entry without records."""
     world, name = on_postgresql, "pg-long-ago"
     committed_hours(world, name)
     end = world.hour - HOUR
-    before = world.keys(name, "")
+    before, log = world.objects(name), world.entries(name)
     dates = ["--from-date", (end - 24 * HOUR).isoformat(), "--to-date", (end - HOUR).isoformat()]
     world.command("backfill", "create", "--dag-id", name, *dates, "--max-active-runs", "4")
     with world.unpaused(name):
@@ -77,8 +77,13 @@ def test_a_day_that_is_committed(on_postgresql: World) -> None:
     assert [run.interval_end for run in runs] == [end - n * HOUR for n in range(23, -1, -1)]
     assert [(run.state, run.states) for run in runs] == [("success", QUIET)] * 24, world.failures(name, runs)
     assert not world.gate.has_come(name)
-    announced = f"_kafka_s3/{name}/announced/"
-    assert [key for key in world.keys(name, "") if announced not in key] == before
+    assert world.objects(name) == before
+    entries = world.entries(name)
+    assert entries[: len(log)] == log
+    assert [(entry.kind, entry.run_id.partition("__")[0]) for entry in entries[len(log) :]] in (
+        [],  # the schedule's run came before the records that wait were looked at
+        [("checkpoint", "scheduled")],
+    )
     assert world.verified(name) == 120
 
 

@@ -129,6 +129,7 @@ POLICIES = "tests/export/test_policies.py"
 COMPLETENESS = "tests/export/test_completeness.py"
 PLANNING = "tests/engine/test_planning.py"
 LETTERS = "tests/export/test_dead_letters.py"
+ATTENTION = "tests/export/test_attention.py"
 LETTER_TOPIC = "tests/adapters/test_letter_topic.py"
 ROLE = "s3.credentials.provider.sts"
 SHOWN: dict[str, str] = {
@@ -219,6 +220,7 @@ SHOWN: dict[str, str] = {
     "errors.log.enable": f"{LETTERS}::test_the_log_names_them",
     "errors.log.include.messages": "tests/pairs/test_secrets.py::test_what_is_quoted_is_asked_for",
     "export.errors.fraction.max": f"{LETTERS}::test_more_bad_records_than_are_tolerated",
+    "export.errors.fraction.attention": f"{ATTENTION}::test_a_commit_of_rejected_records_is_not_ok_anywhere",
     "report.null.values.to.dlq": f"{LETTERS}::test_ignored_tombstones_that_nobody_wants_to_hear_of",
     "key.converter.encoding": f"{TABLES}::test_a_wrong_value_is_refused_in_the_words_of_the_sink",
 }
@@ -252,4 +254,6 @@ def test_where_the_log_lies(load_with: Load) -> None:
 
     run(Exporter(settings, store, broker), request(), execute, lambda _: None)
     folders = {key.rpartition("/")[0] for key in store.contents() if not key.startswith("topics/orders/")}
-    assert folders == {"logs/kafka/mine/plan", "logs/kafka/mine/log", "logs/kafka/owners/topics"}
+    (epoch,) = {folder.rpartition("/")[2] for folder in folders if folder.startswith("logs/kafka/mine/log/")}
+    mine = {f"logs/kafka/mine/{folder}" for folder in ("epoch", f"plan/{epoch}", f"log/{epoch}")}
+    assert folders == {*mine, "logs/kafka/owners/topics"}

@@ -34,6 +34,7 @@ WAIT_MAX_S: Final = 5.0
 _RETRIES_MAX: Final = 100_000  # the time is the limit
 
 #: Numbers among the client's properties, which it takes as such only.
+_CHANCE: Final = random.SystemRandom()
 _NUMBERS: Final = ("timeout", "cache.capacity", "cache.latest.ttl.sec")
 _CLUSTER_HEADER: Final = "target-sr-cluster"
 
@@ -65,7 +66,7 @@ class Requests:
             RetrySettings(_RETRIES_MAX, BACKOFF_MS),
             retry_on=RegistryUnavailable,
             time_max_s=settings.retry_timeout_ms / 1000,
-            uniform=lambda low, high: random.uniform(low, min(high, WAIT_MAX_S)),  # noqa: S311  # no secret
+            uniform=lambda low, high: _CHANCE.uniform(low, min(high, WAIT_MAX_S)),
         )
 
     def schema(self, id: int) -> Answer | None:
