@@ -87,7 +87,7 @@ def prepare(exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None
         if isinstance(step, Plan):
             planned = _write_plan(exporter, step, head)
         else:
-            write_reached(exporter.settings, exporter.log, exporter.broker, request, head, world, step, tell)
+            write_reached(exporter.settings, exporter.log, exporter.broker, request, head, world, step, lambda _: None)
         world = replace(world, left_out=passed.others(world.left_out))
     return planned, world
 
