@@ -125,13 +125,15 @@ def test_an_early_record_that_is_exported_already(world: World) -> None:
 
 
 def test_hours_without_anything(world: World) -> None:
-    """Runs for hours in which nothing came write nothing, and cost the next one nothing."""
+    """Each hour in which nothing came is one entry of the log and nothing besides, and costs the next one nothing."""
     expected = fill(world, 0)
     hourly(world, 0)
-    written = len(world.store.contents())
+    written = set(world.store.contents())
     for hour in range(1, 5):
         hourly(world, hour)
-    assert len(world.store.contents()) == written
+    new = set(world.store.contents()) - written
+    assert len(new) == 4
+    assert all("/log/" in key for key in new)
     expected += fill(world, 5)
     hourly(world, 5)
     world.check(expected)
