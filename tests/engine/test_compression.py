@@ -51,6 +51,21 @@ def test_the_bytes_do_not_depend_on_the_pieces(kind: Compression, length: int, c
     assert expand(kind, whole) == data
 
 
+def test_the_bytes_do_not_depend_on_the_memory_around() -> None:
+    """What lies in front of the input and behind it in memory, its own copies above all, changes nothing."""
+    chance = random.Random(7)
+    for _ in range(40):
+        data = LONG[: chance.randrange(100, 120_000)]
+        turned = data[len(data) // 3 :] + data[: len(data) // 3]
+        found = set()
+        for around in (b"\0", b"\xff", data, turned, chance.randbytes(1000)):
+            side = (around * (2**17 // len(around) + 1))[: 2**17 - chance.randrange(64)]
+            memory = memoryview(side + data + side)
+            stream = isal_zlib.compressobj(1, isal_zlib.DEFLATED, 31)
+            found.add(stream.compress(memory[len(side) : len(side) + len(data)]) + stream.flush())
+        assert len(found) == 1
+
+
 def test_isal_itself_does_depend_on_the_pieces() -> None:
     """Why there are blocks: fed in other sizes, ISA-L writes other bytes."""
 
