@@ -122,5 +122,5 @@ def test_a_wrong_clock_that_nobody_minds(make_connector: Make, patient: MotoServ
             assert run.wait() == EXIT_DONE, run.said()
         assert differing(wrong.objects("topics/"), right.objects("topics/")) == []
         assert wrong.keys("topics/") == right.keys("topics/")
-    assert [entry.kind for entry in wrong.entries()] == ["checkpoint", "commit", "commit", "commit"]
+    assert [entry.kind for entry in wrong.entries() if entry.kind != "checkpoint"] == ["commit"] * 3
     assert wrong.verified() == 3 * RECORDS
