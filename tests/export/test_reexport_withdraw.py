@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
@@ -21,9 +19,9 @@ from kafka_s3.export.reexport.run import prepare, run, withdraw
 from kafka_s3.export.reexport.window import of_window
 from kafka_s3.export.task import export_range
 from kafka_s3.letters import decode
-from kafka_s3.memory import MemoryStore
 from kafka_s3.records import Record
 from kafka_s3.settings.model import Policies
+from tests.export.overtaken import Overtaken
 from tests.export.place import TOPIC
 from tests.export.test_reexport_leftovers import NAME, again, change_flush_size
 from tests.export.windows import WINDOW, Row, Windows
@@ -148,22 +146,6 @@ def test_an_empty_window_that_is_withdrawn_has_other_names_too() -> None:
     assert names(place) == ["orders+0+0000000002+g1.json"]
 
 
-@dataclass
-class Between:
-    """A store of a program that is overtaken in front of its first request of a kind."""
-
-    inner: MemoryStore
-    method: str
-    happens: Callable[[], None]
-    done: bool = False
-
-    def __getattr__(self, name: str) -> Any:
-        if name == self.method and not self.done:
-            self.done = True
-            self.happens()
-        return getattr(self.inner, name)
-
-
 @pytest.mark.parametrize("method", ["list", "get", "uploads", "delete", "abort_upload"])
 def test_a_collection_takes_nothing_of_what_is_exported_once_more(method: str) -> None:
     """A zombie left an object and an open upload. `gc --delete` looks, and is overtaken: the window is withdrawn and
@@ -180,7 +162,7 @@ def test_a_collection_takes_nothing_of_what_is_exported_once_more(method: str) -
         withdrawn(place)
         place.again("once more")
 
-    slow = Between(place.store, method, overtake)
+    slow = Overtaken(place.store, method, overtake)
     log = replace(place.log, store=slow)  # type: ignore[arg-type]
     garbage = collect(place.settings, log, parallel=1)
     assert garbage is not None
@@ -229,7 +211,7 @@ def test_two_withdrawals_at_once_make_one() -> None:
     place = Windows()
     place.export(110)
     place.again()
-    slow = Between(place.store, "put_if_absent", lambda: (withdrawn(place), place.again("once more"))[0])  # type: ignore[arg-type,func-returns-value]
+    slow = Overtaken(place.store, "put_if_absent", lambda: (withdrawn(place), place.again("once more"))[0])  # type: ignore[arg-type,func-returns-value]
     with pytest.raises(Fenced):
         withdraw(replace(place.exporter(), store=slow), replace(ASKED, run_id="slow"), place.told.append)  # type: ignore[arg-type]
     assert [each.kind for each in place.window_entries()] == [Kind.COMMIT, Kind.REWIND, Kind.COMMIT]

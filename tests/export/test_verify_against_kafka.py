@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
 from kafka_s3.export.verify.verify import Kafka, Verified, verify
-from kafka_s3.memory import MemoryBroker
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.settings.model import Policies
+from tests.export.overtaken import Overtaken
 from tests.export.world import World
 from tests.support import make_settings
 
@@ -21,22 +19,6 @@ TP = TopicPartition("orders", 0)
 
 def other(offset: int) -> Record:
     return Record(offset, b'{"other":%d}' % offset)
-
-
-@dataclass
-class Meanwhile:
-    """A broker to which something happens in front of the first request of a kind."""
-
-    inner: MemoryBroker
-    method: str
-    happens: Callable[[], None]
-    done: bool = False
-
-    def __getattr__(self, name: str) -> Any:
-        if name == self.method and not self.done:
-            self.done = True
-            self.happens()
-        return getattr(self.inner, name)
 
 
 def exported() -> World:
@@ -71,7 +53,7 @@ def test_another_log_at_any_moment_is_a_note(happens: Callable[[World], None], m
     """A log that is truncated, or a topic that is created again, before or while it is read: what lies at these offsets
     then are other records, and the objects are as they were."""
     world = exported()
-    broker = Meanwhile(world.broker, method, lambda: happens(world))
+    broker = Overtaken(world.broker, method, lambda: happens(world))
     if method == "diverged":
         world.broker.elect("orders", 0)
     verified = check(world, broker)
