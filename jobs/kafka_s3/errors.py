@@ -9,6 +9,7 @@
     - BadRecord              one record that may not be skipped
     - DataLoss               offsets that are gone, or a topic that is another one
     - LogDamaged             a plan or log entry is not what it should be
+      . LogEmptied           the entry before the newest one is gone
       . NotSigned            it does not carry the signature that the configuration asks for
       . TooLarge             it is larger than what is read at once
     - LogMissing             something of this connector is there, its log is not
@@ -119,6 +120,10 @@ class DataLoss(DataError):
 
 class LogDamaged(DataError):
     """A plan or a log entry is truncated, edited, or written by a newer version."""
+
+
+class LogEmptied(LogDamaged):
+    """The entry before the newest one is gone: the log was deleted, and a program that slept wrote into it."""
 
 
 class NotSigned(LogDamaged):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -12,7 +10,6 @@ import msgspec
 import pytest
 
 from kafka_s3.commit_log import Entry, Epoch, Kind, Plan, sha256_of
-from kafka_s3.coverage import newest_first
 from kafka_s3.crash_points import CrashPoint
 from kafka_s3.documents import decode, encode
 from kafka_s3.errors import Fenced, LogDamaged, LogMissing, NotSigned
@@ -24,98 +21,29 @@ from kafka_s3.export.garbage.gc import collect, delete
 from kafka_s3.export.log import Log, Lost
 from kafka_s3.export.rewind import look as look_back
 from kafka_s3.export.rewind import rewind
-from kafka_s3.export.run import run
 from kafka_s3.export.sign import confirm
 from kafka_s3.export.sign import look as to_sign
 from kafka_s3.export.verify.verify import verify
 from kafka_s3.letters import redriven_key, reported_key
 from kafka_s3.naming import LogLayout
 from kafka_s3.ports import Put
-from kafka_s3.ranges import TopicPartition
 from kafka_s3.signing import LogKey
 from tests.export.place import TOPIC, Place
+from tests.export.sleepers import (
+    EVERYTHING,
+    FOLDER,
+    LOG_ALONE,
+    P0,
+    PLAIN,
+    Lose,
+    adopted,
+    lose,
+    place_of,
+    read,
+    sleeper,
+)
 from tests.export.windows import Windows
 from tests.support import request
-
-P0 = TopicPartition(TOPIC, 0)
-PLAIN = LogLayout("_kafka_s3", TOPIC)
-Lose = Callable[[str], bool]
-LOG_ALONE: Lose = lambda key: "/log/" in key  # noqa: E731
-FOLDER: Lose = lambda key: key.startswith(PLAIN.home)  # noqa: E731
-EVERYTHING: Lose = lambda key: True  # noqa: E731
-
-
-def lose(place: Place, which: Lose) -> None:
-    for key in list(place.store.contents()):
-        if which(key):
-            place.store.delete(key)
-
-
-def adopted(place: Place, at: int) -> None:
-    """The lost log is begun anew, with partition 0 at a position."""
-    found = look(place.exporter(), place.broker, Choice("g", Basis.AGREED, {P0: at}), lambda _: None)
-    adopt(place.exporter(), found, request("adopt"))
-
-
-def read(place: Place) -> list[int]:
-    """The offsets that a reader of the log finds, as often as they are there."""
-    taken = newest_first(committed.entry for committed in place.log.entries())
-    return sorted(offset for each in taken for done in each.ranges for offset in range(done.start, done.next_offset))
-
-
-class Asleep:
-    """A store, for a program that falls asleep in front of a request, or one that is answered only after that."""
-
-    def __init__(self, place: Place, operation: str, part: str) -> None:
-        self._store, self._operation, self._part = place.store, operation, part
-        self.asleep, self.wake = threading.Event(), threading.Event()
-
-    def __getattr__(self, name: str) -> Any:
-        inner = getattr(self._store, name)
-        if name != self._operation:
-            return inner
-
-        def slow(key: str, *given: Any, **named: Any) -> Any:
-            if self._part in key and not self.wake.is_set():
-                self.asleep.set()
-                assert self.wake.wait(60)
-            return inner(key, *given, **named)
-
-        return slow
-
-
-def sleeper(stack: ExitStack, place: Place, operation: str, part: str, **what: Any) -> Callable[[], Exception | None]:
-    """A run that sleeps by now; to be called: it wakes, and what it ended with."""
-    store = Asleep(place, operation, part)
-    ended: list[Exception | None] = []
-
-    def program() -> None:
-        try:
-            run(place.exporter(store), request("sleeper", **what), place._execute, place.told.append)  # type: ignore[arg-type]
-        except Exception as error:
-            ended.append(error)
-        else:
-            ended.append(None)
-
-    thread = threading.Thread(target=program)
-
-    def wake() -> Exception | None:
-        store.wake.set()
-        thread.join(60)
-        return ended[0]
-
-    stack.callback(store.wake.set)
-    thread.start()
-    assert store.asleep.wait(60)
-    return wake
-
-
-def place_of(commits: int = 3) -> Place:
-    place = Place(partitions=1)
-    for number in range(commits):
-        place.produce(0, 2)
-        place.run(f"run-{number}")
-    return place
 
 
 @pytest.mark.parametrize("which", [LOG_ALONE, FOLDER], ids=["log", "folder"])

@@ -6,6 +6,7 @@ The bucket lists each record once then: in an object that was adopted, or in one
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka_s3.commit_log import Kind
@@ -21,7 +22,7 @@ from tests.interleavings.history import History
 from tests.interleavings.looks import exporter_of, run_all
 from tests.interleavings.programs import Asked
 from tests.interleavings.world import BASE, World
-from tests.scenario.ledger import name_of
+from tests.scenario.ledger import LOG, log_in, name_of
 from tests.support import rows_of
 
 
@@ -36,6 +37,19 @@ def _adopt(exporter: Exporter, world: World) -> str:
         return "disputes"
     adopt(exporter, found, RunRequest(world.name("adopted by"), 1, None, world.clock_ms))
     return "adopted"
+
+
+@dataclass
+class Emptied(Book):
+    """The log after the one of a claim that stayed, and whose folder was emptied: in that, nothing follows anything."""
+
+    of: str = ""
+
+    def read(self, contents: Mapping[str, bytes], deleted: set[str]) -> None:
+        late = {key for key in contents if key.startswith(f"{LOG.name}{self.of}/")}
+        if len(late) > 1:
+            raise Violation("emptied", f"somebody went on behind what a sleeper wrote into an emptied log: {late}")
+        super().read({key: body for key, body in contents.items() if key not in late}, deleted)
 
 
 @dataclass
@@ -75,18 +89,17 @@ class LostLog(History):
             world.start(name, programs.run_here(world, Asked(name, None)), Asked(name, None))
 
     def _lose(self) -> None:
-        """With what says that there was one; owners and data stay. Marks may, too.
-
-        Where the claim stays, and a sleeper commits into the emptied log, that goes on, and verify says what it lacks.
-        """
+        """Owners and data stay; marks may, too. Where the claim does, a sleeper commits into the emptied log."""
         world = self.world
-        folders = self.chance.choice([("",), ("log/", "plan/", "epoch/")])
+        folders = self.chance.choice([("",), ("log/", "plan/", "epoch/"), ("log/", "plan/"), ("log/",)])
+        old = log_in(world.bucket.contents()).epoch
         for key in list(world.bucket.objects):
             if key.startswith(tuple(HOME + folder for folder in folders)):
                 del world.bucket.objects[key]
         world.bucket.deleted.clear()
         world.rules.changes.clear()
-        world.rules.book = Book(world.truth, sides=False)
+        has_claim = any(key.startswith(LOG.epoch_prefix) for key in world.bucket.objects)
+        world.rules.book = Emptied(world.truth, sides=False, of=old if has_claim else "nothing")
         world.rules.windows.book = world.rules.book
         self.is_lost = True
         world.scheduler.trace.say("(somebody)", f"loses {folders} of the log")

@@ -26,7 +26,7 @@ import msgspec
 
 from kafka_s3.commit_log import Entry, Epoch, Plan, sha256_of
 from kafka_s3.documents import decode, encode
-from kafka_s3.errors import ConfigurationError, Fenced, LogDamaged, NotSigned, StoreUnavailable
+from kafka_s3.errors import ConfigurationError, Fenced, LogDamaged, LogEmptied, NotSigned, StoreUnavailable
 from kafka_s3.export.ahead import in_order
 from kafka_s3.export.confirmed import Confirmed
 from kafka_s3.export.confirmed import newest as newest_confirmed
@@ -136,14 +136,32 @@ class Log:
         return self._confirmed[0]
 
     def newest(self) -> Committed | None:
-        """The newest entry: one LIST of one key and one GET, whatever the history."""
-        key = self._first_key()
-        return None if key is None else self._entry_at(key)
+        """The newest entry: one LIST of two keys and one GET, whatever the history.
 
-    def _first_key(self) -> str | None:
-        """The key of the newest entry. Folders of epochs, in the one that all of them are in, come behind entries."""
-        keys = (info.key for info in self.store.list(self.layout.log_prefix, limit=1))
-        return next((key for key in keys if "/" not in key.removeprefix(self.layout.log_prefix)), None)
+        Raises `LogEmptied` if the entry before it is gone: somebody emptied the log, and a program that slept
+        meanwhile wrote into it.
+        """
+        keys = self._first_keys()
+        head = self._entry_at(keys[0]) if keys else None
+        if head is not None and head.entry.previous_sha256 is not None:
+            before = self.layout.log_key(head.entry.seq - 1)
+            if keys[1:] != [before]:
+                raise _emptied(self, head.entry, before)
+        return head
+
+    def _first_keys(self) -> list[str]:
+        """The keys of the newest entries, two at most. Folders of epochs, in the one that all of them are in, come
+        behind entries."""
+        keys = (info.key for info in self.store.list(self.layout.log_prefix, limit=2))
+        return [key for key in keys if "/" not in key.removeprefix(self.layout.log_prefix)]
+
+    def _check_follows(self, written: Entry) -> None:
+        """Raise `LogEmptied` if the log was emptied before an entry was written: nobody may go on behind it."""
+        if written.previous_sha256 is not None:
+            before = self.layout.log_key(written.seq - 1)
+            if not any(info.key == before for info in self.store.list(before, limit=1)):
+                self.check_current()
+                raise _emptied(self, written, before)
 
     @property
     def where(self) -> str:
@@ -183,6 +201,8 @@ class Log:
                 self._check_chain(committed, follower)
             yield committed
             follower = committed
+        if follower is not None and follower.entry.previous_sha256 is not None:
+            raise _emptied(self, follower.entry, self.layout.log_key(follower.entry.seq - 1))
 
     def back_from(self, head: Committed, pool: ThreadPoolExecutor, ahead: int) -> Iterator[Committed]:
         """`head` and every entry before it, each checked against the one that follows it, several read at once."""
@@ -233,11 +253,15 @@ class Log:
         return Planned(plan, sha256_of(data), is_new=True)
 
     def put_entry(self, entry: Entry) -> Committed | Lost:
-        """Write an entry, or say who took its slot; the first one of a log that is not begun: who began one instead."""
+        """Write an entry, or say who took its slot; the first one of a log that is not begun: who began one instead.
+
+        Raises `LogEmptied` if the log was emptied meanwhile: the entry is there, and nothing goes on from it.
+        """
         key = self.layout.log_key(entry.seq)
         data = self._signed(key, encode(msgspec.structs.replace(entry, epoch=self.layout.epoch or None)))
         stored = self._put(key, data)
         committed = self._checked_entry(key, stored)
+        self._check_follows(committed.entry)
         if stored != data:
             return Lost(committed)
         return committed if self.claims is None or entry.seq else self._claim(committed, self.claims)
@@ -311,6 +335,15 @@ class Log:
             )
 
 
+def _emptied(log: Log, entry: Entry, before: str) -> LogEmptied:
+    return LogEmptied(
+        f"Log entry {entry.seq} of connector {log.layout.connector} (run {entry.run_id}) is there, and {before}, which"
+        " it follows, is not: the log was deleted, or a part of it.",
+        next="Stop what deletes log entries, and restore them from the bucket's versions. If they are lost,"
+        " `kafka-s3 adopt CONFIG` begins a new log.",
+    )
+
+
 def check_mark(log: Log, key: str) -> None:
     """Raise `NotSigned` if a mark, which says something by being there, has to be signed and is not."""
     if log.log_key:
@@ -334,7 +367,7 @@ def open_log(
     epoch = newest_epoch(plain)
     if epoch is not None:
         return plain._of(epoch)
-    return plain if plain._first_key() is not None else plain._not_begun(0, chance)
+    return plain if plain._first_keys() else plain._not_begun(0, chance)
 
 
 def next_log(log: Log, chance: Chance = by_chance) -> Log:

@@ -17,7 +17,7 @@ import msgspec
 
 from kafka_s3.commit_log import Owner, sha256_of
 from kafka_s3.documents import decode
-from kafka_s3.errors import ConfigurationError, Fenced, LogDamaged
+from kafka_s3.errors import ConfigurationError, Fenced, LogDamaged, LogEmptied
 from kafka_s3.export import confirmed
 from kafka_s3.export.ahead import AHEAD, PARALLEL, in_order, workers
 from kafka_s3.export.confirmed import Confirmed
@@ -57,7 +57,10 @@ def look(plain: Log, log_key: LogKey, *, parallel: int = PARALLEL) -> Found:
     if not log_key:
         raise ConfigurationError("export.log.key is not set.", next="Set the key that signs from now on; then sign.")
     log = replace(plain, log_key=log_key)
-    findings, head = Findings(), plain.newest()
+    try:
+        findings, head = Findings(), plain.newest()
+    except LogEmptied as error:
+        raise LogDamaged(error.what, next=f"Nothing was signed. {error.next}") from None
     documents: dict[str, str] = {}
     counts: Counter[tuple[Signed, str]] = Counter()
     number, _ = confirmed.newest(log.store, log_key)

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from kafka_s3.commit_log import Entry, Kind, TopicState
-from kafka_s3.errors import ConfigurationError, Fenced, KafkaUnavailable
+from kafka_s3.errors import ConfigurationError, Fenced, KafkaUnavailable, LogEmptied
 from kafka_s3.export import first_use
 from kafka_s3.export.adopt.count import Contradicted, InKafka, Unread, count_object, find_in_kafka, separator_of
 from kafka_s3.export.adopt.decide import Basis, Choice, Decision, Dispute, Evidence, decide
@@ -128,7 +128,7 @@ def adopt(exporter: Exporter, found: Found, request: RunRequest) -> Committed:
     """
     assert found.is_settled, "a dispute is never adopted"
     settings, log = exporter.settings, found.log
-    newest = log.current().newest()  # of a log that was restored meanwhile
+    newest = _newest(log.current())  # of a log that was restored meanwhile
     if newest is not None:
         raise _fenced_by(newest.entry)
     for topic in found.topics:
@@ -157,8 +157,16 @@ def _fenced_by(winner: Entry) -> Fenced:
     )
 
 
+def _newest(log: Log) -> Committed | None:
+    """The newest entry; `None` also of a log that was emptied and into which a program that slept wrote since."""
+    try:
+        return log.newest()
+    except LogEmptied:
+        return None
+
+
 def _check_no_log(log: Log) -> None:
-    head = log.newest()
+    head = _newest(log)
     if head is not None:
         raise ConfigurationError(
             f"Connector {log.layout.connector} has a log already: the newest entry is {head.entry.seq} "
