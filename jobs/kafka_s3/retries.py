@@ -8,13 +8,12 @@ fail and the waits after them: from then on each call is one request, and what i
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 import time
 from collections.abc import Callable
 from typing import Final, TypeVar
-
-import tenacity
 
 from kafka_s3.errors import TemporaryError
 from kafka_s3.settings.model import RetrySettings
@@ -72,8 +71,7 @@ class Retrying:
     ) -> None:
         assert min(settings.retries, settings.backoff_ms) >= 0, settings
         self._retries = settings.retries
-        # Beyond the cap (after 2^63 it would overflow a float, too) tenacity answers with `max`.
-        self._ceiling = tenacity.wait_exponential(multiplier=settings.backoff_ms / 1000, max=WAIT_MAX_S, exp_base=2)
+        self._backoff_s = settings.backoff_ms / 1000
         self._retry_on = retry_on
         self._time_max_s = time_max_s
         self._budget = Budget(total_max_s)
@@ -83,41 +81,31 @@ class Retrying:
 
     def __call__(self, attempt: Callable[[], T]) -> T:
         began = self._clock()
-        spent = False
-
-        def tried() -> T:
+        for tries in itertools.count(1):
             started = self._clock()
             try:
                 return attempt()
-            except self._retry_on:
-                self._budget.spend(self._clock() - started)
-                raise
+            except self._retry_on as error:
+                failed = self._clock()
+                self._budget.spend(failed - started)
+                wait_s = self._uniform(0, self._wait_max_s(tries))
+                if tries > self._retries or failed - began + wait_s > self._time_max_s:
+                    self._count_tries(error, tries, spent=False)
+                    raise
+                if not self._budget.take(wait_s):  # the last question: what is taken will be slept
+                    self._count_tries(error, tries, spent=True)
+                    raise
+            self._sleep(wait_s)
+        raise AssertionError("counting never ends")
 
-        def is_last(state: tenacity.RetryCallState) -> bool:
-            nonlocal spent
-            elapsed = self._clock() - began
-            if state.attempt_number > self._retries or elapsed + state.upcoming_sleep > self._time_max_s:
-                return True
-            spent = not self._budget.take(state.upcoming_sleep)  # the last question: what is taken will be slept
-            return spent
+    def _wait_max_s(self, tries: int) -> float:
+        """The longest wait after so many tries. Any backoff of a millisecond or more is past 24 h at 2^63."""
+        return min(WAIT_MAX_S, self._backoff_s * 2.0 ** min(tries - 1, 63))
 
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(self._retry_on),
-            # tenacity's wait_random_exponential has these bounds, but takes no source of chance.
-            wait=lambda state: self._uniform(0, self._ceiling(state)),
-            stop=is_last,
-            sleep=self._sleep,
-            retry_error_callback=lambda state: self._give_up(state, spent),
-        )
-        return retrying(tried)
-
-    def _give_up(self, state: tenacity.RetryCallState, spent: bool) -> None:
-        assert state.outcome is not None
-        error = state.outcome.exception()
-        assert isinstance(error, TemporaryError)
-        notes = [f"{state.attempt_number} tries"] if state.attempt_number > 1 else []
+    def _count_tries(self, error: TemporaryError, tries: int, *, spent: bool) -> None:
+        """Say in an error's message how often it was tried, and that the budget is why not more often."""
+        notes = [f"{tries} tries"] if tries > 1 else []
         if spent:
             notes.append(f"no retry: {self._budget.seconds:g} s of this process went into requests that failed")
         if notes:
             error.what = f"{error.what} ({'; '.join(notes)})"
-        raise error

@@ -150,9 +150,9 @@ HOMES = {
     "urllib3": {"s3"},
     "mypy_boto3_s3": {"s3"},
     "confluent_kafka": {"kafka", "registry"},
+    "httpx2": {"registry"},
     "pyspark": {"spark"},
     "py4j": {"spark"},
-    "tenacity": {"retries"},
     "isal": {"formats"},
     "fastavro": {"schemas"},
     "numpy": {"formats", "schemas"},
@@ -261,6 +261,16 @@ def strangers(root: Path) -> list[str]:
     return found
 
 
+def private_parts(root: Path) -> list[str]:
+    """Names that begin with an underscore, of whoever else: they change without a word."""
+    return [
+        f"{source.module} imports {name}"
+        for source in sources(root, "jobs", "plugins")
+        for name in source.imports()
+        if any(part.startswith("_") and not part.startswith("__") for part in name.split("."))
+    ]
+
+
 def arrows_back(root: Path) -> list[str]:
     """dags -> plugins -> jobs, and none of them knows the tools or the tests."""
     barred = {
@@ -323,6 +333,7 @@ _EVERYTHING = {"Exception", "BaseException"}
 CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "upward arrows": upward_arrows,
     "strangers": strangers,
+    "private parts": private_parts,
     "arrows back": arrows_back,
     "too long": too_long,
     "shadows": shadows,
@@ -339,6 +350,7 @@ PLANTED = [
     ("strangers", "jobs/kafka_s3/wiring.py", "def f():\n    import boto3", "boto3"),
     ("strangers", "jobs/kafka_s3/kafka.py", "from pyspark.sql import Row", "pyspark"),
     ("strangers", "jobs/kafka_s3/export/task.py", "import requests", "requests"),
+    ("private parts", "jobs/kafka_s3/registry/requests.py", "from confluent_kafka._util import x", "_util"),
     ("arrows back", "jobs/kafka_s3/errors.py", "import airflow.exceptions", "airflow"),
     ("arrows back", "jobs/kafka_s3/memory/store.py", "from tests.support import request", "tests"),
     ("arrows back", "plugins/kafka_s3_airflow/tasks.py", "import dags.exporters", "dags"),

@@ -18,8 +18,12 @@ from confluent_kafka import (
     TopicCollection,
 )
 from confluent_kafka import TopicPartition as Assignment
-from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource  # type: ignore[attr-defined]
-from confluent_kafka.admin._listoffsets import OffsetSpec
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ClusterMetadata,
+    ConfigResource,
+    OffsetSpec,
+)
 
 from kafka_s3.errors import ConfigurationError, ExporterError, KafkaUnavailable, TopicMissing
 from kafka_s3.kafka.client import (

@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+import httpx2
 from confluent_kafka.schema_registry import SchemaRegistryClient
-from confluent_kafka.schema_registry._sync.schema_registry_client import (  # type: ignore[attr-defined]
-    httpx,  # or httpx2: whichever the client uses
-)
 
 from kafka_s3.errors import RegistryUnavailable
 from kafka_s3.registry.translation import LIBRARY_ERRORS, is_missing, translate
@@ -149,7 +147,7 @@ def _bound(response: Any) -> None:
     response.stream = _Bounded(response.stream)
 
 
-class _Bounded(httpx.SyncByteStream):
+class _Bounded(httpx2.SyncByteStream):
     """A body of at most `ANSWER_BYTES_MAX`, in at most `ANSWER_TIMEOUT_S`."""
 
     def __init__(self, stream: Any) -> None:
@@ -163,7 +161,7 @@ class _Bounded(httpx.SyncByteStream):
             if taken > ANSWER_BYTES_MAX:
                 raise ValueError(f"the answer is larger than {ANSWER_BYTES_MAX} bytes")
             if time.monotonic() > self._deadline:
-                raise httpx.ReadTimeout(f"the answer did not end within {ANSWER_TIMEOUT_S:.0f} s")
+                raise httpx2.ReadTimeout(f"the answer did not end within {ANSWER_TIMEOUT_S:.0f} s")
             yield chunk
 
     def close(self) -> None:

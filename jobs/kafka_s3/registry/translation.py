@@ -6,9 +6,7 @@ import base64
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from confluent_kafka.schema_registry._sync.schema_registry_client import (  # type: ignore[attr-defined]
-    httpx,  # or httpx2: whichever the client uses
-)
+import httpx2
 from confluent_kafka.schema_registry.error import OAuthTokenError, SchemaRegistryError
 
 from kafka_s3.errors import RegistryRefused, RegistryUnavailable
@@ -19,8 +17,8 @@ from kafka_s3.settings.content import RegistrySettings
 LIBRARY_ERRORS: Final = (
     SchemaRegistryError,
     OAuthTokenError,
-    httpx.HTTPError,
-    httpx.InvalidURL,
+    httpx2.HTTPError,
+    httpx2.InvalidURL,
     OSError,
     *(ValueError, TypeError, LookupError, AttributeError, RecursionError),
 )
@@ -83,21 +81,21 @@ def _translate_failure(error: BaseException, said: str, place: str, what: str) -
     text = f"{place} did not answer the question for {what}: {said}."
     if isinstance(error, OAuthTokenError):
         return _translate_token(error, text)
-    if isinstance(error, httpx.LocalProtocolError):
+    if isinstance(error, httpx2.LocalProtocolError):
         # What cannot be sent is a header, and its value may be a secret.
         return RegistryRefused(
             f"{place} cannot be asked: a header cannot be sent.",
             next="Is there a line break or another odd character in the user, the password or the token?",
         )
-    if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL):
+    if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL):
         return RegistryRefused(text, next="Correct schema.registry.url: http:// or https://, host and port.")
-    if isinstance(error, httpx.HTTPError | OSError) and any(word in str(error) for word in _TLS_REFUSALS):
+    if isinstance(error, httpx2.HTTPError | OSError) and any(word in str(error) for word in _TLS_REFUSALS):
         return RegistryRefused(
             text,
             next="Is it https or http? Trust its CA with schema.registry.ssl.truststore.location; if it asks for a "
             "certificate, give it one with schema.registry.ssl.keystore.location.",
         )
-    if isinstance(error, httpx.HTTPError | OSError):
+    if isinstance(error, httpx2.HTTPError | OSError):
         return RegistryUnavailable(
             text, next="Check that the registry is up and that schema.registry.url names it, http or https."
         )
@@ -109,7 +107,7 @@ def _translate_failure(error: BaseException, said: str, place: str, what: str) -
 
 def _translate_token(error: OAuthTokenError, text: str) -> RegistryRefused | RegistryUnavailable:
     """No token: refused by the identity provider, or not answered."""
-    if isinstance(error.__context__, httpx.HTTPError | OSError):
+    if isinstance(error.__context__, httpx2.HTTPError | OSError):
         return RegistryUnavailable(text, next="Check that bearer.auth.issuer.endpoint.url answers.")
     return RegistryRefused(text, next="Correct bearer.auth.client.id, its secret, scope and issuer.endpoint.url.")
 
