@@ -116,6 +116,62 @@ def test_links_lead_nowhere_else(tmp_path: Path) -> None:
     assert read_text(str(root / "inner.properties"), reach) == "key=fine\n"
 
 
+def test_certificates_lie_below_the_roots(tmp_path: Path) -> None:
+    """Kafka's and the registry's certificates and keys are files that a connector names, like `${file:}`: what no list
+    allows, the api-server gives to no client, so Kafka is not asked; a driver with a list refuses it by name."""
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    for name in (inside / "ca.pem", tmp_path / "ca.pem"):
+        name.write_text("")
+    (inside / "link.pem").symlink_to(tmp_path / "ca.pem")
+    registry = "value.converter.schema.registry"
+    names = ("consumer.override.ssl.truststore.location", "consumer.override.ssl.keystore.location")
+    names += (f"{registry}.ssl.truststore.location", f"{registry}.ssl.keystore.location")
+    types = {f"{name.removesuffix('location')}type": "PEM" for name in names}
+    types |= {f"{registry}.url": "https://r", "value.converter": "io.confluent.connect.avro.AvroConverter"}
+    types = {name.replace(".", "__"): text for name, text in types.items()}
+    said = "a file that is not looked up here: KAFKA_S3_FILE_ROOTS does not allow it in this process"
+
+    def at(place: Path) -> Path:
+        return connector(tmp_path, **types, **{name.replace(".", "__"): str(place) for name in names})
+
+    def opened(loaded: Loaded) -> set[str]:
+        content = loaded.settings.format.value
+        clients = [loaded.settings.kafka.client, content.registry.client if content.registry else {}]
+        return {text for client in clients for name, text in client.items() if name.endswith(".location")}
+
+    roots = {"KAFKA_S3_FILE_ROOTS": str(inside)}
+    assert opened(looked_at(at(inside / "ca.pem"), roots)) == {str(inside / "ca.pem")}
+    for place in (tmp_path / "ca.pem", inside / "link.pem", inside / ".." / "ca.pem"):
+        assert opened(load(at(place), lookups=lookups_of({}))) == {str(place)}
+        found = problems(at(place), roots, only_looks=False)
+        assert found.keys() == set(names)
+        assert all(said in message for message in found.values())
+        for environment in ({}, roots):
+            loaded = looked_at(at(place), environment)
+            assert opened(loaded) == set()
+            assert [said in each for each in loaded.settings.kafka.refused] == [True, True]
+
+
+def test_a_worker_files_certificates_are_bound_too(tmp_path: Path) -> None:
+    """A place in worker.properties, whether for every client or for consumers, is refused by its name there; blank
+    ones are no files, and a certificate that is written out is not looked for."""
+    path = connector(tmp_path)
+    for name in ("ssl.truststore.location", "consumer.ssl.truststore.location"):
+        (tmp_path / "worker.properties").write_text(f"ssl.truststore.type=PEM\n{name}=/etc/hostname\n")
+        (said,) = looked_at(path, {}).settings.kafka.refused
+        assert said.startswith(name)
+    (tmp_path / "worker.properties").write_text("ssl.truststore.type=PEM\nssl.truststore.location=\n")
+    assert looked_at(path, {}).settings.kafka.refused == ()
+
+
+def test_no_name_of_a_file_ends_in_a_traceback(tmp_path: Path) -> None:
+    """A null byte in the name of a file is a sentence, with a list and without."""
+    path = connector(tmp_path, s3__region=f"${{file:{tmp_path}/a\\u0000b:key}}")
+    for environment in ({}, {"KAFKA_S3_FILE_ROOTS": str(tmp_path)}):
+        assert "the variable" in problems(path, environment, only_looks=False)["s3.region"]
+
+
 @pytest.mark.timeout(60)
 def test_what_is_no_file_or_too_large_is_refused(tmp_path: Path) -> None:
     """A pipe, a device and a folder are not waited for, and a huge file is not read: sentences, in every process."""

@@ -73,6 +73,8 @@ def read_text(path: str, reach: Reach = ANYWHERE) -> str:
 def _opened(path: Path, reach: Reach = ANYWHERE) -> BinaryIO:
     """An open file of the usual kind: a pipe or a device could be read for ever. What was opened lies within reach,
     even if a link on the way to it was changed meanwhile."""
+    if "\0" in str(path):
+        raise OSError(errno.EINVAL, "its name holds a null byte")
     with contextlib.ExitStack() as unless_good:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         file = unless_good.enter_context(os.fdopen(handle, "rb"))

@@ -38,6 +38,8 @@ class Reach:
         """Whether a file may be read, links followed. Whoever reads it looks again at what was opened."""
         if self.file_roots is None:
             return True
+        if "\0" in path:
+            return False
         real = os.path.realpath(path)
         return any(os.path.commonpath((real, root)) == root for root in map(os.path.realpath, self.file_roots))
 

@@ -9,6 +9,7 @@ from typing import Final
 from kafka_s3.errors import Problem
 from kafka_s3.settings import catalogue, client_names, connect
 from kafka_s3.settings.properties import Property, near_match
+from kafka_s3.settings.reach import FILE_ROOTS
 from kafka_s3.settings.variables import Given, Lookups, Refusal, Source, has_variable, resolve
 
 #: What an Airflow AWS connection calls the connector's properties.
@@ -21,6 +22,8 @@ _AWS: Final = {
 }
 _SECRETS: Final = ("aws_secret_access_key", "export.log.key")
 _KEYS: Final = ("aws.access.key.id", "aws.secret.access.key")
+#: Of Kafka and of the registry: files that their clients open by themselves.
+_PLACES: Final = ("ssl.truststore.location", "ssl.keystore.location")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ def _resolve(name: str, given: Given, lookups: Lookups | None, lenient: bool, ga
             Problem(name, given.text, "must be written out: Airflow reads it while it builds the DAG")
         )
         return None
-    resolved = resolve(given, lookups)
+    resolved = _within_reach(name, resolve(given, lookups), lookups)
     if isinstance(resolved, Given):
         return resolved
     if isinstance(resolved, Refusal) and lookups is not None and lookups.reach.only_looks:
@@ -123,6 +126,19 @@ def _resolve(name: str, given: Given, lookups: Lookups | None, lenient: bool, ga
         return replace(given, resolved=False)
     gathered.problems.append(Problem(name, None, resolved))
     return None
+
+
+def _within_reach(name: str, resolved: Given | str, lookups: Lookups | None) -> Given | str:
+    """The same, unless it names a file that a client would open and this process may not.
+
+    A connection of Airflow's is not asked about: whoever writes one may run code anyway.
+    """
+    if lookups is None or not isinstance(resolved, Given) or not name.endswith(_PLACES):
+        return resolved
+    place = resolved.text.strip()
+    if not place or lookups.reach.has_file(place):
+        return resolved
+    return Refusal(f"names a file that is not looked up here: {FILE_ROOTS} does not allow it in this process")
 
 
 def _is_needed_to_look(name: str) -> bool:
