@@ -87,9 +87,14 @@ class Exported:
 
 
 def export(
-    settings: Settings, records: Sequence[Record], *, registries: Registries = Registries(), cuts: Iterable[int] = ()
+    settings: Settings,
+    records: Sequence[Record],
+    *,
+    registries: Registries = Registries(),
+    cuts: Iterable[int] = (),
+    careful: bool = False,
 ) -> Exported:
-    """One range, its records given in batches that end at the cuts."""
+    """One range, its records given in batches that end at the cuts. `careful`: as it is read for the second time."""
     bucket, refused = Bucket(settings), dict[int, Rejected]()
 
     def refuse(rejected: Rejected, batch: RecordBatch, index: int) -> None:
@@ -97,7 +102,7 @@ def export(
         assert rejected.offset not in refused
         refused[rejected.offset] = rejected
 
-    writer = RangeWriter(settings, 0, AT_MS, bucket.open, registries=registries, refuse=refuse)
+    writer = RangeWriter(settings, 0, AT_MS, bucket.open, registries=registries, refuse=refuse, careful=careful)
     edges = sorted({0, *(min(cut, len(records)) for cut in cuts), len(records)})
     for start, stop in itertools.pairwise(edges):
         if not writer.write(ColumnBatch(TP, records[start:stop])):

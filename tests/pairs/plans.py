@@ -1,6 +1,7 @@
 """Ranges whose objects' hashes are asked for twice: every format, every codec, and everything that lies beside values.
 
-`python -m tests.pairs.plans CUT` prints the hashes, for processes that are to agree; batches have CUT records.
+`python -m tests.pairs.plans CUT` prints the hashes, for processes that are to agree; batches have CUT records. With
+`--last-first`, the process has written the second halves of the ranges before.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from kafka_s3.ports import Registries
+from kafka_s3.memory.registry import MemoryRegistry
+from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.records import Record
 from kafka_s3.schemas.model import Schema, schema_of
 from kafka_s3.schemas.nodes import graph
 from kafka_s3.settings.content import AvroCodec, Converter, Format, ParquetCodec
-from tests.pairs.exported import export, registries_of, settings_of
+from kafka_s3.settings.model import Settings
+from tests.pairs.exported import export, settings_of
 from tests.pairs.kinds import PLAIN, avro_bytes, kinds
 from tests.pairs.table import OWN
 
@@ -43,11 +46,16 @@ class Plan:
     records: Sequence[Record]
     registries: Registries = Registries()
 
-    def hashes(self, cuts: Iterable[int], flush_size: int, part_size: int = _PARTS) -> dict[str, str]:
+    def settings(self, flush_size: int, part_size: int = _PARTS) -> Settings:
+        made = settings_of({**self.properties, "flush.size": str(flush_size), "errors.tolerance": "all"})
+        return replace(made, limits=replace(made.limits, part_size_bytes=part_size))
+
+    def hashes(
+        self, cuts: Iterable[int], flush_size: int, part_size: int = _PARTS, *, careful: bool = False
+    ) -> dict[str, str]:
         """The SHA-256 of every object by its key, and what was left out."""
-        settings = settings_of({**self.properties, "flush.size": str(flush_size), "errors.tolerance": "all"})
-        limits = replace(settings.limits, part_size_bytes=part_size)
-        found = export(replace(settings, limits=limits), self.records, registries=self.registries, cuts=cuts)
+        settings = self.settings(flush_size, part_size)
+        found = export(settings, self.records, registries=self.registries, cuts=cuts, careful=careful)
         made = {key: hashlib.sha256(body).hexdigest() for key, body in found.objects.items()}
         said = {each.key: each.sha256 for each in found.written.objects}
         said |= {each.key: each.sha256 for written in found.written.objects for each in written.beside}
@@ -117,7 +125,10 @@ def _dots(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _registered(*schemas: Schema) -> Registries:
-    return registries_of(*schemas)
+    """With versions, which schema.compatibility asks for."""
+    schemas_by_id = {id: RegisteredSchema(id, schema.text) for id, schema in enumerate(schemas, 1)}
+    registry = MemoryRegistry(schemas_by_id, every_subject={id: id for id in schemas_by_id})
+    return Registries(registry, registry)
 
 
 _BESIDE = {
@@ -148,6 +159,25 @@ def plans() -> Mapping[str, Plan]:
         **{f"avro {codec.value}": _avro(format_class=_AVRO, avro_codec=codec.value) for codec in AvroCodec},
         **{f"parquet {codec.value}": _avro(format_class=_PARQUET, parquet_codec=codec.value) for codec in ParquetCodec},
         "backward": _avro(format_class=_PARQUET, schema_compatibility="BACKWARD"),
+        "by field, backward": _avro(
+            format_class=_AVRO,
+            partitioner_class="FieldPartitioner",
+            partition_field_name="hue",
+            schema_compatibility="BACKWARD",
+        ),
+        "few open": _json(
+            PLAIN,
+            format_class=_JSON,
+            s3_compression_type="gzip",
+            partitioner_class="TimeBasedPartitioner",
+            partition_duration_ms="60000",
+            path_format="mm",
+            locale="en",
+            timezone="UTC",
+            timestamp_extractor="Record",
+            rotate_interval_ms="20000",
+            partitioner_max_open_files="2",
+        ),
         "by field": _avro(format_class=_AVRO, partitioner_class="FieldPartitioner", partition_field_name="hue,id"),
     }
     for format, keys, headers in itertools.product((_JSON, _AVRO, _PARQUET), repeat=3):
@@ -163,4 +193,7 @@ def every_hash(cut: int) -> dict[str, dict[str, str]]:
 
 
 if __name__ == "__main__":
+    if "--last-first" in sys.argv:
+        for plan in plans().values():
+            replace(plan, records=plan.records[COUNT // 2 :]).hashes((), flush_size=64)
     json.dump(every_hash(int(sys.argv[1])), sys.stdout)
