@@ -87,8 +87,8 @@ class Windows:
     of: dict[Interval, set[str]] = field(default_factory=dict)  # what each window lists
     committed: dict[Interval, set[int]] = field(default_factory=dict)
 
-    def entry(self, key: str, contents: Mapping[str, bytes], began: Mapping[str, Snapshot]) -> None:
-        """A new entry in the log of a window."""
+    def entry(self, key: str, contents: Mapping[str, bytes], began: Mapping[str, Snapshot], head: int) -> None:
+        """A new entry in the log of a window. `head`: the live log's newest entry when its program started."""
         folder, _, _ = key.removeprefix(WINDOWS).partition("/")
         window, entry = parse_window(folder), decode(Entry, key, contents[key])
         assert window is not None, key
@@ -112,6 +112,11 @@ class Windows:
         self.committed[window] = held
         self.of[window] = set(self.listed) - before
         self._is_of_the_export(folder, window, held)
+        since = [state.live for state in self.book.states.values() if state.seq >= head]
+        withdrawn = sorted(number for number in held if not any(number in live for live in since))
+        if withdrawn:
+            what = f"window {folder} holds {withdrawn}, which were withdrawn before the program that commits it began"
+            raise Violation("window holds", what)
         plan_key = key.replace("/log/", "/plan/")
         plan = decode(Plan, plan_key, contents[plan_key])
         due = began[plan.run.run_id].due(window.end_ms, window.start_ms)

@@ -139,7 +139,7 @@ class Rules:
             check_marker(world.truth, self.book, contents[key], world.snapshots[author])
             world.reached["a marker"] += 1
         elif key.startswith(WINDOWS) and "/log/" in key:
-            self.windows.entry(key, contents, world.began)
+            self.windows.entry(key, contents, world.began, world.heads.get(author, -1))
             world.reached["an entry of a window"] += 1
             if self.windows.withdrawn:
                 world.reached["objects of a window withdrawn"] += 1
@@ -154,7 +154,7 @@ class Rules:
 @dataclass
 class World:
     """`mapping`: the configuration now. `began`: Kafka when a run was first planned, by its id; `snapshots`: when a
-    program started, by its name."""
+    program started, by its name; `heads`: the newest entry then."""
 
     chance: random.Random
     mapping: dict[str, str] = field(default_factory=lambda: dict(BASE))
@@ -163,6 +163,7 @@ class World:
     began: dict[str, Snapshot] = field(default_factory=dict)
     intervals: dict[str, Interval | None] = field(default_factory=dict)
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
+    heads: dict[str, int] = field(default_factory=dict)
     at: dict[int, Snapshot] = field(default_factory=dict)  # when an hour was over
     next_ms: int = T0
     reported: list[int] = field(default_factory=list)
@@ -211,6 +212,7 @@ class World:
         """A program. What Kafka holds by now is what it may not overlook."""
         self.tick()
         self.snapshots[name] = self.truth.snapshot()
+        self.heads[name] = -1 if self.book.head is None else self.book.head.seq
         if asked is not None:
             self.began.setdefault(asked.run_id, self.snapshots[name])
             self.book.moments.setdefault(asked.run_id, self.truth.moment())

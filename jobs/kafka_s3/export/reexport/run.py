@@ -208,12 +208,9 @@ def _close(
 ) -> _Closed:
     """Commit all of a plan, or void it: a window is never there in part."""
     plan, settings = planned.plan, site.settings
-    why_not = why_not_finished(plan, settings)
-    if (plan.live_epoch or "") != site.live.log.layout.epoch:
-        why_not = "the connector's log was begun anew since"
+    why_not = why_not_finished(plan, settings) or _why_overtaken(site, plan)
     if why_not is not None:
-        tell(f"plan {plan.seq} is voided: {why_not}")
-        return _Closed(put(site.log, _entry(site, planned, head, request, Kind.VOID, reason=why_not)), [])
+        return _void(site, planned, head, request, why_not, tell)
     tell(f"plan {plan.seq}: {len(plan.ranges)} ranges of window {plan.connector}")
     for note in plan.notes:
         tell(f"plan {plan.seq}: {note}")
@@ -225,9 +222,12 @@ def _close(
         tell(f"plan {plan.seq} is voided: nothing of the window is committed")
         voided = put(site.log, _entry(site, planned, head, request, Kind.VOID, reason=reason[:2000]))
         return _Closed(voided, failures, _compacted(plan, results, live))
+    site.live.log.check_current()
+    why_not = _why_overtaken(site, plan)  # somebody may have rewound while it was read
+    if why_not is not None:
+        return _void(site, planned, head, request, why_not, tell)
     done = tuple(made for each in plan.ranges if (made := results[each].entry) is not None)
     entry = _entry(site, planned, head, request, Kind.COMMIT, ranges=done)
-    site.live.log.check_current()
     passing(CrashPoint.COMMITTING)
     committed = site.log.put_entry(entry)
     if isinstance(committed, Lost):
@@ -239,6 +239,26 @@ def _close(
     tell(f"commit {plan.seq}: {sum(each.records for each in done)} records of window {plan.connector}")
     _sweep(site, committed, tell)
     return _Closed(committed, [])
+
+
+def _why_overtaken(site: _Site, plan: Plan) -> str | None:
+    """Why the live export is no longer what a window was planned from: its records may have been withdrawn since."""
+    if (plan.live_epoch or "") != site.live.log.layout.epoch:
+        return "the connector's log was begun anew since"
+    newest = site.live.log.newest()
+    topics = {} if newest is None else newest.entry.topics
+    for topic in sorted({each.topic for each in plan.ranges}):
+        if topic not in topics or topics[topic].generation != plan.topics[topic].generation:
+            return f"topic {topic} was rewound, or began again, since it was planned"
+    return None
+
+
+def _void(
+    site: _Site, planned: Planned, head: Committed | None, request: RunRequest, why_not: str, tell: Tell
+) -> _Closed:
+    """Close a plan that is not to be finished: the window is planned again, if it can be."""
+    tell(f"plan {planned.plan.seq} is voided: {why_not}")
+    return _Closed(put(site.log, _entry(site, planned, head, request, Kind.VOID, reason=why_not)), [])
 
 
 def _sweep(site: _Site, commit: Committed, tell: Tell) -> None:
