@@ -11,19 +11,34 @@ from kafka_s3.converters.connect_values import INTS, Number, shown
 NESTING_MAX: Final = 200
 
 
-def plain_json(value: Any) -> Any:
-    """What `connect_values.parse` made, with its numbers as ints and floats; `Refused` where they do not fit."""
-    return _plain(value, NESTING_MAX)
+def plain_json(value: Any, nesting_max: int = NESTING_MAX) -> Any:
+    """What `connect_values.parse` made, with its numbers as ints and floats; `Refused` where they do not fit.
+
+    Lists and dictionaries are changed as they are: a record of a MB may be half a million of them.
+    """
+    try:
+        return _plain(value, nesting_max)
+    except _TooDeep:
+        raise Refused(f"JSON without a schema is nested too deeply (more than {nesting_max} levels)") from None
+
+
+class _TooDeep(Exception):
+    """There is no room for another level."""
 
 
 def _plain(value: Any, room: int) -> Any:
-    if not room and isinstance(value, dict | list):
-        raise Refused(f"JSON without a schema is nested too deeply (more than {NESTING_MAX} levels)")
+    kind = type(value)
+    if kind is dict or kind is list:
+        if not room:
+            raise _TooDeep
+        if kind is dict:
+            for key in value:
+                as_text(key)
+        for place, each in value.items() if kind is dict else enumerate(value):
+            if (made := _plain(each, room - 1)) is not each:
+                value[place] = made
+        return value
     match value:
-        case dict():
-            return {as_text(key): _plain(each, room - 1) for key, each in value.items()}
-        case list():
-            return [_plain(each, room - 1) for each in value]
         case Number():
             number = float(value)
             if number - number != 0:

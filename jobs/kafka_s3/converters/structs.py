@@ -11,8 +11,24 @@ from kafka_s3.schemas.model import Schema
 from kafka_s3.schemas.project import projector, unchanged
 
 
+class Held:
+    """A value in a form that takes less memory than a plain value; all values of its schema in a batch are held so."""
+
+    __slots__ = ()
+
+    def datum(self) -> bytes:
+        raise NotImplementedError
+
+    def value(self) -> Any:
+        raise NotImplementedError
+
+    def outline(self) -> Any:
+        """The value without the items of arrays, where no field's path leads."""
+        raise NotImplementedError
+
+
 class ValueRows:
-    """A `Structs` of plain values. Excluded rows hold anything.
+    """A `Structs` of plain values, or of `Held` ones. Excluded rows hold anything.
 
     `sizes`: how many bytes each row stands for; where they are not given, those of its Avro form are. Rows without a
     schema have values of their converter's own kind, which `values(None)` hands back.
@@ -53,14 +69,21 @@ class ValueRows:
     def datums(self, target: Schema) -> Sequence[bytes]:
         from kafka_s3.schemas.datums import codec
 
+        if self._are_held() and projector(self._schema(), target) is unchanged:
+            return [value.datum() for value in self._values]
         return codec(target).encode(self.values(target))
 
     def values(self, target: Schema | None) -> Sequence[Any]:
         if target is None or self.schemas is None or not self._values:
             return self._values
-        schema = self._schema()
-        project = projector(schema, target)
-        return self._values if project is unchanged else [project(value) for value in self._values]
+        project = projector(self._schema(), target)
+        values = self._values
+        if self._are_held():
+            values = [value.value() if isinstance(value, Held) else value for value in values]
+        return values if project is unchanged else [project(value) for value in values]
+
+    def _are_held(self) -> bool:
+        return isinstance(next((each for each in self._values if not isinstance(each, Excluded)), None), Held)
 
     def arrow(self, target: Schema) -> Any:
         from kafka_s3.schemas.arrow import from_values
@@ -75,7 +98,7 @@ class ValueRows:
                 found.append(Missing(f"field {'.'.join(path)}: the value has no schema"))
                 continue
             try:
-                found.append(readers[schema](value))
+                found.append(readers[schema](value.outline() if isinstance(value, Held) else value))
             except NoField as error:
                 found.append(Missing(str(error)))
         return found

@@ -33,6 +33,7 @@ _MAP_ENTRY = "io.confluent.connect.avro.MapEntry"
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
 # A control character by its number; or a backslash that is one, so that what follows it is not taken for an escape.
 _BEYOND_BMP = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
+_MAY_CHANGE = frozenset({float, dict, list})
 _ESCAPE = re.compile(rb"\\\\|\\u00[01][a-f]")
 
 
@@ -92,15 +93,18 @@ def _float(number: float) -> Any:
 
 
 def _schemaless(value: Any) -> Any:
-    match value:
-        case float():
-            return _double(value)
-        case dict():
-            return {key: _schemaless(each) for key, each in value.items()}
-        case list():
-            return [_schemaless(each) for each in value]
-        case _:
-            return value
+    """A copy only of what has to be another: lists of lists may take most of the memory that a record has."""
+    kind = type(value)
+    if kind is float:
+        return _double(value)
+    if kind is not dict and kind is not list:
+        return value
+    changed = None
+    for place, each in value.items() if kind is dict else enumerate(value):
+        if type(each) in _MAY_CHANGE and (made := _schemaless(each)) is not each:
+            changed = value.copy() if changed is None else changed
+            changed[place] = made
+    return value if changed is None else changed
 
 
 class _Compiler:

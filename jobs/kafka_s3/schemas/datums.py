@@ -16,7 +16,7 @@ import fastavro
 from kafka_s3.schemas import columns
 from kafka_s3.schemas.encode import long_bytes, writer
 from kafka_s3.schemas.model import Branch, Schema, full_name
-from kafka_s3.schemas.walk import FEW, PRIMITIVES, NotADatum, branch_name, read, reader
+from kafka_s3.schemas.walk import FEW, PRIMITIVES, NotADatum, branch_name, check, read, reader
 
 
 class Codec:
@@ -40,7 +40,7 @@ class Codec:
         found: dict[int, str] = {}
         for index in indexes:
             try:
-                read(self._read, datums[index])
+                check(self._read, datums[index])
             except NotADatum as error:
                 found[index] = str(error)
         return found

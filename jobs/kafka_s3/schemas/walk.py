@@ -15,12 +15,12 @@ from kafka_s3.shown import quoted
 
 #: How deep records, arrays and maps may lie in each other in one value.
 NESTING_MAX: Final = 100
-#: A datum may hold this many values, and 8 more for each of its bytes: what has no bytes could be without end. A value
-#: that has bytes stands in a record or two, so 8 are enough for all but what is made to cost much: nulls and empty
-#: records, and records of one field far down in each other. At some 100 bytes of memory for each value, 2,000 datums
-#: of a few bytes take at most 200 MB.
+#: A datum may hold this many values, and 4 more for each of its bytes: what has no bytes could be without end. An item
+#: of an array that is a record of one field is 3, and takes a byte or more; beyond that is what is made to cost much:
+#: nulls and empty records, and records of one field far down in each other. A value takes some 100 bytes of memory, so
+#: that 2,000 datums of a few bytes take at most 200 MB, and one of a MB 400.
 VALUES_MAX: Final = 1_000
-VALUES_PER_BYTE_MAX: Final = 8
+VALUES_PER_BYTE_MAX: Final = 4
 
 #: Fewer datums than this are read one by one: reading a batch at once has a price of its own, that of some 30 datums.
 FEW: Final = 32
@@ -35,12 +35,14 @@ class NotADatum(ValueError):
 
 
 class Datum:
-    """The bytes of a value, and how far they have been read."""
+    """The bytes of a value, and how far they have been read. `keep`: records, arrays and maps are made of what is read;
+    without it they are only checked, and take no memory."""
 
-    __slots__ = ("data", "depth", "end", "left", "position")
+    __slots__ = ("data", "depth", "end", "keep", "left", "position")
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, keep: bool = True) -> None:
         self.data = data
+        self.keep = keep
         self.end = len(data)
         self.position = 0
         self.depth = 0
@@ -62,7 +64,15 @@ Read = Callable[[Datum], Any]
 
 def read(reader: Read, data: bytes) -> Any:
     """The value that the bytes are, exactly; `NotADatum` if they are none."""
-    datum = Datum(data)
+    return _whole(reader, Datum(data))
+
+
+def check(reader: Read, data: bytes) -> None:
+    """`NotADatum` if the bytes are not exactly one value."""
+    _whole(reader, Datum(data, keep=False))
+
+
+def _whole(reader: Read, datum: Datum) -> Any:
     value = reader(datum)
     if datum.position != datum.end:
         raise NotADatum(f"{datum.end - datum.position} bytes too many, after {datum.position} of the value")
@@ -87,7 +97,7 @@ def bounds_reader(record: Avro) -> Bounds:
     named[full_name(record)] = _record(fields)
 
     def bounds(data: bytes) -> list[int]:
-        datum = Datum(data)
+        datum = Datum(data, keep=False)
         datum.enter()
         ends: list[int] = []
         for _, read_field in fields:
@@ -252,10 +262,15 @@ def _union(branches: list[Any], namespace: str, named: dict[str, Read]) -> Read:
 
 
 def _record(fields: list[tuple[str, Read]]) -> Read:
-    def record(datum: Datum) -> dict[str, Any]:
+    def record(datum: Datum) -> dict[str, Any] | None:
         datum.count(1 + len(fields))
         datum.enter()
-        value = {name: field(datum) for name, field in fields}
+        value = None
+        if datum.keep:
+            value = {name: field(datum) for name, field in fields}
+        else:
+            for _, field in fields:
+                field(datum)
         datum.depth -= 1
         return value
 
@@ -265,7 +280,7 @@ def _record(fields: list[tuple[str, Read]]) -> Read:
 def _array(item: Read) -> Read:
     def array(datum: Datum) -> list[Any]:
         items: list[Any] = []
-        _blocks(datum, "an array", lambda datum: items.append(item(datum)))
+        _blocks(datum, "an array", (lambda datum: items.append(item(datum))) if datum.keep else item)
         return items
 
     return array
@@ -277,7 +292,9 @@ def _map(value: Read) -> Read:
 
         def entry(datum: Datum) -> None:
             key = _string(datum)
-            entries[key] = value(datum)
+            made = value(datum)
+            if datum.keep:
+                entries[key] = made
 
         _blocks(datum, "a map", entry)
         return entries
@@ -285,7 +302,7 @@ def _map(value: Read) -> Read:
     return read_map
 
 
-def _blocks(datum: Datum, what: str, one: Callable[[Datum], None]) -> None:
+def _blocks(datum: Datum, what: str, one: Callable[[Datum], object]) -> None:
     """The items of an array or a map: blocks of them, each after its number, and after its size where that is < 0."""
     datum.enter()
     while True:
