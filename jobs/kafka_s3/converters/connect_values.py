@@ -105,25 +105,6 @@ def _default(schema: ConnectSchema) -> Any:
         raise
 
 
-def cells_of(schema: ConnectSchema) -> int:
-    """How much one object, or one null, of a payload can become: the most fields of a struct, with their defaults.
-
-    A default counts for one more with every eight of its bytes.
-    """
-    if "cells" not in schema.memo:
-        inner = [each for each in (schema.keys, schema.items) if each] + [field.schema for field in schema.fields]
-        own = _default_cells(schema)
-        # Below a struct that is missing, or null, nothing is made but its default; that is in `own`.
-        fields = sum(_default_cells(field.schema) for field in schema.fields)
-        schema.memo["cells"] = max([own, fields, *map(cells_of, inner)])
-    cells: int = schema.memo["cells"]
-    return cells
-
-
-def _default_cells(schema: ConnectSchema) -> int:
-    return 1 if schema.default is ABSENT else 1 + len(str(schema.default)) // 8
-
-
 def _present(schema: ConnectSchema, fill: bool) -> Read:
     known = "reads, fills" if fill else "reads, keeps"
     if known not in schema.memo:

@@ -7,7 +7,7 @@ taken is refused there, with a reason.
 A record whose schema is null has a value without one (its schema among `schemas` is `None`): the JSON itself as Python
 values, which `formats.json_text.writer_for(None, ...)` writes; or, where the format needs a schema, `Anything`.
 
-Memory: CELLS_MAX values for a record (about 100 bytes each), whatever its schema makes of a few bytes; the text of at
+Memory: for a record 64 MiB and 50 times its bytes (`connect_weight`), whatever its schema makes of them; the text of at
 most SCHEMAS_MAX schemas, SCHEMAS_BYTES_MAX bytes together, and what was made of them, about fifty times as much.
 """
 
@@ -22,8 +22,9 @@ import msgspec
 from kafka_s3.converters.anything import ANYTHING, anything_or_none
 from kafka_s3.converters.connect_avro import avro_schema
 from kafka_s3.converters.connect_fast import Decode, decoder
-from kafka_s3.converters.connect_schema import Refused, read_schema
-from kafka_s3.converters.connect_values import Read, cells_of, parse, reader
+from kafka_s3.converters.connect_schema import ConnectSchema, Refused, read_schema
+from kafka_s3.converters.connect_values import Read, parse, reader
+from kafka_s3.converters.connect_weight import ROOM, TIMES_MAX, most, weight
 from kafka_s3.converters.json_limits import NESTING_MAX, TOO_MANY, has_too_many, is_too_deep
 from kafka_s3.converters.schemaless import plain_json
 from kafka_s3.converters.structs import ValueRows
@@ -33,7 +34,6 @@ from kafka_s3.settings.content import ConverterSettings
 
 SCHEMAS_MAX: Final = 1000
 SCHEMAS_BYTES_MAX: Final = 4 * 1024 * 1024
-CELLS_MAX: Final = 10_000_000
 _BRACE: Final = ord("}")
 _NO_ENVELOPE: Final = (
     "no envelope: with schemas.enable=true it is an object of exactly 'schema' and 'payload'; JSON without its schema "
@@ -58,8 +58,10 @@ class _Known:
         self.schema: Schema | None = None
         self.refusal: str | None = None
         self.decode: Decode | None = None
-        #: A payload of no more bytes than this cannot become more than CELLS_MAX values.
-        self.length_max = CELLS_MAX
+        self.connect: ConnectSchema | None = None
+        self.most = 1
+        #: A payload of no more bytes than this cannot become more than ROOM.
+        self.length_max = ROOM
         self.read: Read = plain_json
         try:
             json = parse(text)
@@ -70,7 +72,8 @@ class _Known:
                 self.read = reader(connect, fill)
                 self.schema = avro_schema(connect)
                 self.decode = decoder(connect, fill)
-                self.length_max = CELLS_MAX // cells_of(connect)
+                self.connect, self.most = connect, most(connect)
+                self.length_max = ROOM // self.most
         except Refused as refused:
             self.refusal = f"the envelope's schema cannot be used: {refused}"
 
@@ -78,17 +81,27 @@ class _Known:
         """The plain value of a payload; `Refused` with the reason if it has none."""
         if self.refusal is not None:
             raise Refused(self.refusal)
-        if len(payload) > self.length_max and (payload.count(b"{") + payload.count(b"null")) > self.length_max:
-            raise Refused(
-                f"its {len(payload)} bytes stand for more than {CELLS_MAX} values: missing fields and nulls become "
-                "what the schema says of them"
-            )
+        if len(payload) > self.length_max:
+            self._check_weight(payload)
         if self.decode is not None:
             try:
                 return self.decode(payload)
             except _UNUSABLE:
                 pass  # the reader says why, or knows better
         return self.read(parse(payload))
+
+    def _check_weight(self, payload: bytes) -> None:
+        """`Refused` if the payload stands for too much: by what its objects and nulls could be at most, and only where
+        that is too much by what they are."""
+        heaviest = ROOM + TIMES_MAX * len(payload)
+        if self.connect is None or (payload.count(b"{") + payload.count(b"null")) * self.most <= heaviest:
+            return
+        found = weight(self.connect, parse(payload))
+        if found > heaviest:
+            raise Refused(
+                f"its {len(payload)} bytes stand for {found} bytes of fields and defaults, and {heaviest} are allowed: "
+                "missing fields and nulls become what the schema says of them"
+            )
 
 
 class _Taken(NamedTuple):
