@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
+from collections.abc import Mapping, Sequence
 
 import pytest
 
+from kafka_s3.converters.typed import TypedJson
 from kafka_s3.ports import Registries
 from kafka_s3.records import Record
+from kafka_s3.rows import Unwritable
+from kafka_s3.schemas.model import schema_of
 from kafka_s3.settings.content import Format
 from tests.pairs.exported import export, registries_of, settings_of
-from tests.pairs.kinds import ENVELOPE, PLAIN, kinds
-from tests.pairs.weights import shapes
+from tests.pairs.kinds import ENVELOPE, PLAIN, TYPED, kinds
+from tests.pairs.weights import SMALL, Weight, said, shapes, weighed
 
+#: Whatever is in a record: parts, compressors, and what a payload may stand for.
+ROOM = 128 << 20
+#: Of Avro's values as dictionaries, which JSON and columns are made of: one of a single field has some 200 bytes.
+TIMES: Mapping[str, int] = {"AvroConverter": 450}
+#: What a registry's schema makes of one byte has no bound but its own length: names and symbols as JSON's text, and a
+#: column for each branch of a union. docs/trust-model.md says so.
+UNBOUNDED: Mapping[str, Sequence[str]] = {"AvroConverter": ("symbols", "long names", "unions", "branches")}
+ONE = {"type": "record", "name": "One", "fields": [{"name": "a", "type": "int"}]}
 _SIZE = 100_000
 _TIMES_MAX = 100
 #: What is made once for a schema, and what codecs and formats take whatever is in a record.
@@ -53,3 +66,40 @@ def test_many_values_take_little_memory(kind: str, name: str) -> None:
         tracemalloc.stop()
     assert found.written.records + len(found.refused) == 1
     assert peak <= _FLOOR + _TIMES_MAX * len(shape.raw)
+
+
+def test_missing_fields_are_weighed_by_what_they_become() -> None:
+    """JSON read by a schema of one's own: a MB of empty objects, each of 20 fields, is refused before it is made; the
+    same objects in a record that is wide are not."""
+    (shape,) = (each for each in shapes(TYPED, 1_000_000) if each.name == "missing fields")
+    assert shape.schema is not None
+    converter = TypedJson(shape.schema)
+    refused = converter([shape.raw]).excluded[0]
+    assert isinstance(refused, Unwritable)
+    assert "bytes of fields and defaults" in refused.reason
+    fields: list[dict[str, object]] = [{"name": f"f{n}", "type": ["null", "int"], "default": None} for n in range(1000)]
+    wide = {
+        "type": "record",
+        "name": "Wide",
+        "fields": [*fields, {"name": "x", "type": {"type": "array", "items": ONE}}],
+    }
+    assert not TypedJson(schema_of(wide))([b'{"x":[' + b'{"a":1},' * 9_999 + b'{"a":1}]}']).excluded
+
+
+@pytest.mark.trial
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("size", [1_000_000, 4_000_000], ids=["1 MB", "4 MB"])
+def test_hostile_records_of_megabytes(size: int) -> None:
+    """Every shape over every converter and format, each in a process of its own: memory is bounded by the record's
+    bytes where that is promised; what each pair took at most is printed, CPU too."""
+    worst: dict[tuple[str, str], list[Weight]] = {}
+    for kind in kinds():
+        for shape, small in zip(shapes(kind, size), shapes(kind, SMALL), strict=True):
+            for format in Format:
+                if (found := weighed(kind, format, shape, small, {})) is not None:
+                    worst.setdefault((kind, found.format), []).append(found)
+    for weights in worst.values():
+        heaviest, slowest = max(weights, key=lambda each: each.times), max(weights, key=lambda each: each.cpu_s)
+        sys.stdout.write(f"heaviest {said(heaviest)}slowest  {said(slowest)}")
+    held = [each for weights in worst.values() for each in weights if each.shape not in UNBOUNDED.get(each.kind, ())]
+    assert not [said(each) for each in held if each.peak > ROOM + TIMES.get(each.kind, _TIMES_MAX) * each.size]

@@ -11,9 +11,9 @@ from kafka_s3.converters.connect_schema import ABSENT, ConnectSchema
 ROOM: Final = 64 * 1024 * 1024
 TIMES_MAX: Final = 50
 #: A field as an entry of a dictionary; its name, as text that is written, sent and kept; a default, as values.
-_FIELD: Final = 48
-_NAME_TIMES: Final = 3
-_DEFAULT_TIMES: Final = 12
+FIELD: Final = 48
+NAME_TIMES: Final = 3
+DEFAULT_TIMES: Final = 12
 
 
 def most(schema: ConnectSchema) -> int:
@@ -50,7 +50,7 @@ def _fields(schema: ConnectSchema) -> dict[str, tuple[ConnectSchema, int]]:
     """A struct's fields by name, each with what it becomes where it is missing."""
     if "fields" not in schema.memo:
         schema.memo["fields"] = {
-            field.name: (field.schema, _FIELD + _NAME_TIMES * len(field.name) + _of_null(field.schema))
+            field.name: (field.schema, FIELD + NAME_TIMES * len(field.name) + _of_null(field.schema))
             for field in schema.fields
         }
     found: dict[str, tuple[ConnectSchema, int]] = schema.memo["fields"]
@@ -69,6 +69,6 @@ def _of_null(schema: ConnectSchema) -> int:
     if schema.default is ABSENT:
         return 0
     if "null" not in schema.memo:
-        schema.memo["null"] = _DEFAULT_TIMES * len(str(schema.default))
+        schema.memo["null"] = DEFAULT_TIMES * len(str(schema.default))
     found: int = schema.memo["null"]
     return found

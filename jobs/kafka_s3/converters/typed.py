@@ -16,6 +16,7 @@ from kafka_s3.converters.json_limits import TOO_MANY, VALUES_MAX, has_too_many, 
 from kafka_s3.converters.structs import ValueRows
 from kafka_s3.converters.typed_forms import Form, Forms
 from kafka_s3.converters.typed_values import NotTyped, Reader, parse
+from kafka_s3.converters.typed_weight import Weights
 from kafka_s3.errors import ConfigurationError, Problem
 from kafka_s3.rows import Excluded, Tombstone, Unwritable
 from kafka_s3.schemas.defaults import check_defaults
@@ -55,12 +56,16 @@ class TypedJson:
         self._nullable = node.nullable
         self._form = Forms().of(node, "")
         self._reader = Reader(node)
+        self._weights = Weights(node)
         self._decode = msgspec.json.Decoder(self._form.type).decode
 
     def __call__(self, values: Sequence[bytes | None]) -> TypedRows:
         try:
             sizes = list(map(len, values))  # type: ignore[arg-type]  # None raises TypeError
-            if max(sizes, default=0) > VALUES_MAX:
+            longest = max(sizes, default=0)
+            if longest > VALUES_MAX:
+                return self._each(values)
+            if longest > self._weights.length_max and any(map(self._weights.may_be_heavy, values)):  # type: ignore[arg-type]
                 return self._each(values)
             found = list(map(self._decode, values))  # type: ignore[arg-type]
             joined = b"".join(values)  # type: ignore[arg-type]
@@ -90,6 +95,8 @@ class TypedJson:
         if has_too_many(value):
             return Unwritable(TOO_MANY)
         try:
+            if self._weights.may_be_heavy(value) and (problem := self._weights.problem(value, parse(value))):
+                return Unwritable(problem)
             if value.isascii() or _is_utf8([value]):
                 made = self._decode(value)
                 settle = self._form.settle
