@@ -20,6 +20,7 @@ import psutil
 
 from kafka_s3.errors import EXIT_DONE
 from kafka_s3.scratch import scratch
+from tests.faults.differences import described
 from tests.faults.exports import BOUND_S, Connector, Export
 
 KILLS_OF_ONE: Final = 5
@@ -92,7 +93,8 @@ def _one_connector(
         committed = _one_kill(connector, name, after, expected, tally)
     last = connector.start("run", spark="local[2]")
     assert last.wait() == EXIT_DONE, last.said()
-    assert connector.objects("topics/") == expected.objects
+    found = connector.objects("topics/")
+    assert found == expected.objects, "\n".join(described(found, expected.objects))
     assert [str(entry.kind) for entry in connector.entries()] == expected.kinds
     assert connector.verified() == expected.records
     left = connector.open_uploads()
@@ -142,7 +144,10 @@ def _window(connector: Connector, expected: Undisturbed) -> str:
     keys = connector.sizes("topics/")
     sizes = {key: len(body) for key, body in expected.objects.items()}
     others = {key: (size, sizes.get(key)) for key, size in keys.items() if sizes.get(key) != size}
-    assert others == {}, f"objects that no undisturbed run makes, with their sizes and those expected: {others}"
+    if others:
+        found = {key: body for key, body in connector.objects("topics/").items() if key in others}
+        which = "\n".join(described(found, {key: expected.objects[key] for key in others if key in sizes}))
+        raise AssertionError(f"objects that no undisturbed run makes, with sizes and those expected: {others}\n{which}")
     kinds = [str(entry.kind) for entry in connector.entries()] if connector.keys("_kafka_s3/orders/log/") else []
     assert kinds == expected.kinds[: len(kinds)]
     match len(kinds), bool(connector.keys("_kafka_s3/orders/plan/")), bool(keys):

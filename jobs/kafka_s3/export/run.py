@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kafka_s3 import __version__
-from kafka_s3.commit_log import BYTES_VERSION, FailedRange, Kind, Plan
+from kafka_s3.commit_log import BYTES_VERSION, Entry, FailedRange, Kind, Plan
 from kafka_s3.crash_points import CrashPoint, passing
 from kafka_s3.errors import (
     DataLoss,
@@ -36,6 +36,7 @@ from kafka_s3.export.planner import AtEnd, World, next_plan, observe, to_repeat
 from kafka_s3.export.reached import write_reached
 from kafka_s3.export.report import RunReport as RunReport
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
+from kafka_s3.naming import parse_data_key
 from kafka_s3.planning import PinnedEnds, RunRequest, interval_of
 from kafka_s3.ports import Broker, ObjectStore
 from kafka_s3.ranges import TopicPartition
@@ -129,6 +130,8 @@ def _run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell, 
             for line in sweep(exporter, planned.plan) if is_inherited else abort_lost_uploads(exporter, head.entry):
                 tell(line)
             passing(CrashPoint.SWEPT)
+            for line in _second_names(exporter.settings, head.entry):
+                tell(line)
         head, world = _see(exporter, request, head, tell)
         # What is allowed to be lost is known and written down by now: once, the partition is tried again.
         again = {tp for tp, failure in failures if failure.kafka_changed and exporter.settings.policies.any} - lost
@@ -314,6 +317,18 @@ def _close(
     besides = f", {rejected} rejected" if rejected else ""
     tell(f"commit {plan.seq}: {sum(done.records for done in exported.ranges)} records{besides}")
     return committed, exported.failures
+
+
+def _second_names(settings: Settings, entry: Entry) -> list[str]:
+    """What to tell where a retry made other bytes than the try before it: no record is lost or doubled, but a plain
+    listing shows both objects until the one that no entry lists is deleted."""
+    made = [(done.topic, each.key) for done in entry.ranges for each in done.objects]
+    names = (parse_data_key(settings.layout, topic, key) for topic, key in made)
+    second = sum(name is not None and name.collision > 0 for name in names)
+    what = f"{second} objects took" if second > 1 else "1 object took"
+    first = "their first one" if second > 1 else "its first one"
+    told = f"commit {entry.seq}: {what} another name, since {first} held other bytes: `kafka-s3 gc` finds what is left"
+    return [told] if second else []
 
 
 def was_begun(plan: Plan, request: RunRequest) -> bool:
