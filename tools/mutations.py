@@ -1,7 +1,8 @@
 """Do the generated histories notice what must never be done? One wrong change at a time, to a copy of the tree.
 
 Each change is a few exact replacements of text; one whose text is no longer there fails, and has to be written anew.
-The copy plays histories (`tests.scenario.hunt`) until one fails. The untouched copy plays them all first.
+The copy plays histories (`tests.scenario.hunt`, or for epochs those of a lost log, `tests.interleavings.hunt_lost`)
+until one fails. The untouched copy plays them all first.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-COPIED: Final = ("jobs", "tests", "tools", "pyproject.toml")
+COPIED: Final = ("jobs", "plugins", "tests", "tools", "pyproject.toml")
 EXAMPLES: Final = 4000
 EXPORT: Final = "jobs/kafka_s3/export"
+ANY: Final = "tests.scenario.hunt"
+LOST_LOG: Final = "tests.interleavings.hunt_lost"
 
 
 @dataclass(frozen=True)
@@ -44,10 +47,11 @@ class Edit:
 
 @dataclass(frozen=True)
 class Mutation:
-    """A wrong change, with the rule of DESIGN §4 that it breaks."""
+    """A wrong change, with the rule of DESIGN §4 or §11 that it breaks, and the histories that have to notice."""
 
     name: str
     edits: tuple[Edit, ...]
+    plays: str = ANY
 
 
 MUTATIONS: Final = (
@@ -238,6 +242,41 @@ MUTATIONS: Final = (
             ),
         ),
     ),
+    Mutation(
+        "keys of plans and entries without their epoch",
+        (
+            Edit(
+                "jobs/kafka_s3/naming.py",
+                'return f"{self.home}{what}/{self.epoch}/" if self.epoch else f"{self.home}{what}/"',
+                'return f"{self.home}{what}/"',
+            ),
+        ),
+        LOST_LOG,
+    ),
+    Mutation(
+        "look for the log of the epoch anew at every step",  # so that a zombie of the one before writes into this one
+        (Edit(f"{EXPORT}/run.py", "        return replace(self, opened=self.log)\n", "        return self\n"),),
+        LOST_LOG,
+    ),
+    Mutation(
+        "read the oldest claim of an epoch",
+        (
+            Edit(
+                f"{EXPORT}/log.py",
+                "    for info in log.store.list(layout.epoch_prefix, limit=1):\n",
+                "    for info in list(log.store.list(layout.epoch_prefix))[-1:]:\n",
+            ),
+        ),
+        LOST_LOG,
+    ),
+    Mutation(
+        "go on from an entry of an epoch whose predecessor is gone",
+        (
+            Edit(f"{EXPORT}/log.py", "            if keys[1:] != [before]:\n", "            if False:\n"),
+            Edit(f"{EXPORT}/log.py", "        if written.previous_sha256 is not None:\n", "        if False:\n"),
+        ),
+        LOST_LOG,
+    ),
 )
 
 
@@ -262,11 +301,12 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     wrong = 0
     if not given.only:
-        control = try_it((), given.examples)
-        _say("(no change)", control)
-        wrong += control.failure is not None
+        for plays in (ANY, LOST_LOG):
+            control = try_it((), given.examples, plays)
+            _say("(no change)", control)
+            wrong += control.failure is not None
     for mutation in chosen:
-        outcome = try_it(mutation.edits, given.examples)
+        outcome = try_it(mutation.edits, given.examples, mutation.plays)
         _say(mutation.name, outcome)
         wrong += outcome.failure is None
     print(
@@ -275,7 +315,7 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if wrong else 0
 
 
-def try_it(edits: Sequence[Edit], examples: int) -> Outcome:
+def try_it(edits: Sequence[Edit], examples: int, plays: str = ANY) -> Outcome:
     """Play histories over a copy of the tree with some text replaced."""
     with tempfile.TemporaryDirectory(prefix="kafka-s3-mutation-") as folder:
         copy = Path(folder)
@@ -287,15 +327,15 @@ def try_it(edits: Sequence[Edit], examples: int) -> Outcome:
                 shutil.copy(source, copy / name)
         for edit in edits:
             edit.apply(copy)
-        return _play(copy, examples)
+        return _play(copy, examples, plays)
 
 
-def _play(copy: Path, examples: int) -> Outcome:
+def _play(copy: Path, examples: int, plays: str) -> Outcome:
     before = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", "tests.scenario.hunt", str(examples)],
+        [sys.executable, "-m", plays, str(examples)],
         cwd=copy,
-        env={"PYTHONPATH": f"{copy}:{copy / 'jobs'}", "PYTHONDONTWRITEBYTECODE": "1", "CI": "true"},
+        env={"PYTHONPATH": f"{copy}:{copy / 'jobs'}:{copy / 'plugins'}", "PYTHONDONTWRITEBYTECODE": "1", "CI": "true"},
         capture_output=True,
         text=True,
         check=False,
