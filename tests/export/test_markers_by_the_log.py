@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from kafka_s3.commit_log import Interval
 from kafka_s3.errors import (
     ExporterError,
     KafkaUnavailable,
     TopicMissing,
 )
 from kafka_s3.export.rewind import look, rewind
-from kafka_s3.export.run import run
+from kafka_s3.export.run import prepare, run
+from kafka_s3.export.task import RangeResult, RangeTask
+from kafka_s3.planning import RunRequest
 from kafka_s3.ranges import TopicPartition
 from tests.export.markers import World, hour, make
-from tests.support import request
+from tests.export.place import DiedError
+from tests.support import HOUR_MS, request
 
 
 @pytest.fixture
@@ -103,3 +109,105 @@ def test_a_topic_that_is_created_again_between_two_questions(world: World) -> No
     world.broker.offsets_for_time = offsets_for_time  # type: ignore[method-assign]
     world.mark(interval=world.interval)
     assert (world.hours(), world.hours("refunds")) == ([], [0])
+
+
+# By the extractor Wallclock: a path that has its marker is left as it is.
+
+
+def by_runs(**more: str) -> World:
+    """A connector whose paths are of runs, with a record of its first hour and the marker of that."""
+    world = World(settings=make(timestamp_extractor="Wallclock", **more))
+    world.produce(hour(0) + 5)
+    world.now_ms = hour(1)
+    world.run()
+    return world
+
+
+def hours_with_objects(world: World) -> list[str]:
+    return [key.rpartition("/")[0][-2:] for key in world.objects()]
+
+
+def backfill(world: World, number: int) -> int:
+    """A run of an old hour; its exit status."""
+    asked = RunRequest("backfill", 1, Interval(hour(number), hour(number + 1)), world.now_ms)
+    return run(world.exporter, asked, world.execute, lambda _: None).exit_status
+
+
+def begin_again(world: World) -> None:
+    world.broker.recreate_topic("orders")
+    world.arrived.clear()
+
+
+def grow(world: World) -> None:
+    world.broker.create_topic("orders", 3)
+
+
+@pytest.mark.parametrize(
+    ("happens", "partition"), [(grow, 2), (begin_again, 0)], ids=["a new partition", "a topic created again"]
+)
+def test_a_backfill_adds_nothing_to_a_marked_hour(happens: Callable[[World], None], partition: int) -> None:
+    """What has reached no time is exported by the next live run, under its hour; then that is marked."""
+    world = by_runs(export_on_topic_recreated="restart")
+    happens(world)
+    world.produce(hour(0) + 5, partition=partition)
+    assert backfill(world, 0) == 0
+    assert (hours_with_objects(world), world.hours()) == (["08"], [0])
+    world.now_ms = hour(2)
+    world.run()
+    assert (hours_with_objects(world), world.hours()) == (["08", "09"], [0, 1])
+
+
+def test_an_hour_without_a_marker_takes_what_is_new() -> None:
+    """A backfill of an hour that is not complete yet writes to it, and then it is marked."""
+    world = by_runs(export_completeness_lateness_ms=str(HOUR_MS))
+    grow(world)
+    world.produce(hour(0) + 5, partition=2)
+    assert world.hours() == [-1]
+    assert backfill(world, 0) == 0
+    assert hours_with_objects(world) == ["08", "08"]
+    world.now_ms = hour(2)
+    world.run()
+    assert world.hours() == [-1, 0]
+
+
+def test_an_hour_is_not_marked_while_a_plan_is_to_write_to_it() -> None:
+    """A backfill has planned a new partition under the hour, and did not commit yet."""
+    world = by_runs(export_completeness_lateness_ms=str(HOUR_MS))
+    world.now_ms, world.runs = hour(2), 2
+    run(world.exporter, world.request(), world.execute, lambda _: None)
+    grow(world)
+    world.produce(hour(0) + 5, partition=2)
+    asked = RunRequest("backfill", 1, Interval(hour(0), hour(1)), world.now_ms)
+    planned, _ = prepare(world.exporter, asked)
+    assert planned is not None
+    world.mark(interval=world.interval)
+    assert (world.hours(), world.hours("refunds")) == ([-1], [-1, 0])
+    world.run()
+    assert hours_with_objects(world) == ["08", "08"]
+
+
+def test_what_a_limit_left_of_a_marked_hour_takes_nothing_new() -> None:
+    """Another topic is cut in the hour: what is new in this one does not come with the rest of that."""
+    world = by_runs()
+    world.settings = replace(world.settings, limits=replace(world.settings.limits, batch_records_max=2))
+    for _ in range(6):
+        world.produce(hour(1) + 5, topic="refunds")
+    world.now_ms, world.runs = hour(2), 2
+    batches: list[int] = []
+
+    def dies_second(tasks: Sequence[RangeTask]) -> list[RangeResult]:
+        batches.append(len(tasks))
+        if len(batches) == 2:
+            raise DiedError
+        return world.execute(tasks)
+
+    with pytest.raises(DiedError):
+        run(world.exporter, world.request(), dies_second, lambda _: None)
+    world.mark(interval=world.interval)
+    assert (world.hours(), world.hours("refunds")) == ([0, 1], [0])
+    grow(world)
+    world.produce(hour(2) + 5, partition=2)
+    world.now_ms = hour(3)
+    world.run()
+    assert hours_with_objects(world) == ["08", "10"]
+    assert (world.hours(), world.hours("refunds")) == ([0, 1, 2], [0, 1, 2])

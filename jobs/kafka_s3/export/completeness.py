@@ -12,7 +12,7 @@ When a partition of time `[start, end)` of a topic is complete, with `due = end 
 
 So a record that came in time, that is before the first one dated `due` or later in its Kafka partition, is in an object
 that a log entry lists. One that comes later is exported all the same, into its path. Under the extractor Wallclock a
-path is of runs, not of records: the first rule is enough.
+path is of runs, not of records: the first rule is enough, and no run writes to a path that has its marker (`marked`).
 
 The bucket is the only state: the newest of the `<n>` (the first key of one LIST) says where to go on, after any pause.
 It is written after the markers, so after a crash some are put again, which changes nothing.
@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby, islice
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import msgspec
 
@@ -36,20 +36,21 @@ from kafka_s3.export import first_use
 from kafka_s3.export.ahead import AHEAD, PARALLEL, in_order, workers
 from kafka_s3.export.changes import others
 from kafka_s3.export.log import Committed, Log
+from kafka_s3.export.marked import FORMAT_VERSION, Reached, how_far, is_by_record, read
 from kafka_s3.export.planner import World, observe
 from kafka_s3.export.run import Exporter
 from kafka_s3.joda.buckets import Bucketer
 from kafka_s3.joda.periods import Period, period_at
 from kafka_s3.joda.zones import zone
-from kafka_s3.naming import marker_key, parse_seq
+from kafka_s3.naming import marker_key
+from kafka_s3.planning import interval_of
 from kafka_s3.ports import Put, TimedOffset
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.settings.model import RecordTime, Settings, TimePartitioner
+from kafka_s3.settings.model import Settings, TimePartitioner
 
 #: Markers of one run, over all topics (or two a topic): a long pause is made up for run by run. Each is a PUT of about
 #: 100 bytes for each Kafka partition of its topic, and each due time is one question to Kafka.
 MARKERS_MAX: Final = 1000
-FORMAT_VERSION: Final = 1
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,13 +84,6 @@ class Marker(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
     partitions: dict[str, Proof]
     exporter: str = __version__
-
-
-class Reached(msgspec.Struct, frozen=True, kw_only=True):
-    """Up to where a topic has its markers: the next one is for the path of this time."""
-
-    format_version: int = FORMAT_VERSION
-    through: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +146,11 @@ def mark_complete(
     assert isinstance(by_time, TimePartitioner), "markers are refused for every other partitioner"
     periods = _Periods(Bucketer(by_time.duration_ms, by_time.path_format, zone(by_time.timezone), by_time.locale))
     world = observe(settings, exporter.broker, head)
-    number, reached = _reached(log)
+    number, reached = how_far(log)
     until = _exported(settings, head, ran.now_ms)
+    if not is_by_record(settings):  # what is planned is written to its own path yet
+        for topic, at_ms in _planned(log, head).items():
+            until = {**until, topic: min(at_ms, until[topic])} if topic in until else until
     first = _first(settings, periods, ran.interval, ran.now_ms)
     new = {topic: first for topic in head.entry.topics if settings.exports(topic) and first is not None}
     through = {**new, **reached.through}
@@ -187,6 +184,16 @@ def _exported(settings: Settings, head: Committed, now_ms: int) -> dict[str, int
         topic: complete_until_ms(head.entry, [topic], now_ms) for topic in head.entry.topics if settings.exports(topic)
     }
     return {topic: until_ms for topic, until_ms in times.items() if until_ms is not None}
+
+
+def _planned(log: Log, head: Committed) -> dict[str, int]:
+    """The earliest logical time of what the open plan holds of each topic."""
+    opened = log.open_plan(head)
+    times: dict[str, int] = {}
+    for each in () if opened is None else opened.plan.ranges:
+        at_ms = interval_of(each.interval, opened.plan.interval).start_ms  # type: ignore[union-attr]
+        times[each.topic] = min(at_ms, times.get(each.topic, at_ms))
+    return times
 
 
 def _first(settings: Settings, periods: _Periods, interval: Interval, now_ms: int) -> int | None:
@@ -238,7 +245,7 @@ def _proofs(
 ) -> dict[str, dict[str, Proof]]:
     """Of the topics that miss nothing before a time: why, for each of their Kafka partitions."""
     partitions = {topic: [TopicPartition(topic, p) for p in sorted(world.topics[topic].positions)] for topic in topics}
-    if not _is_by_record(exporter.settings):
+    if not is_by_record(exporter.settings):
         return {
             topic: {str(tp.partition): Proof(position=world.position(tp)) for tp in tps}
             for topic, tps in partitions.items()
@@ -263,7 +270,7 @@ def _marker(exporter: Exporter, head: Committed, due: _Due, proofs: dict[str, Pr
     settings = exporter.settings
     assert settings.completeness is not None
     lateness_ms = settings.completeness.lateness_ms
-    record = _is_by_record(settings)
+    record = is_by_record(settings)
     rule = (
         f"every record that stands before the first one dated {due.at_ms} or later in its Kafka partition is exported"
         if record
@@ -286,10 +293,6 @@ def _marker(exporter: Exporter, head: Committed, due: _Due, proofs: dict[str, Pr
     )
 
 
-def _is_by_record(settings: Settings) -> bool:
-    return isinstance(settings.partitioner, TimePartitioner) and isinstance(settings.partitioner.extractor, RecordTime)
-
-
 def _write(log: Log, settings: Settings, head: Committed, made: Sequence[Marker], tell: Callable[[str], None]) -> None:
     """Put the markers, several at once. A topic that holds nothing yet is claimed first: its keys have one owner."""
     for topic in sorted({each.topic for each in made}):
@@ -306,7 +309,7 @@ def _put(log: Log, settings: Settings, marker: Marker) -> str:
     if log.put(key, msgspec.json.encode(marker)) is Put.CREATED:
         return f"complete: {key}"
     try:
-        there = _read(Marker, key, log.get(key))
+        there = read(_MARKER, key, log.get(key))
     except NotSigned as error:
         return f"{key} was left as it is: {error}"
     except LogDamaged:
@@ -316,35 +319,4 @@ def _put(log: Log, settings: Settings, marker: Marker) -> str:
     return f"{key} is the marker of another time ({there.start_ms} to {there.end_ms} ms), and was left as it is"
 
 
-def _reached(log: Log) -> tuple[int, Reached]:
-    """How far the markers are, and the number under which to write that next."""
-    for info in log.store.list(log.layout.complete_prefix, limit=1):
-        number = parse_seq(info.key)
-        if number is None:
-            raise LogDamaged(f"{info.key} is no key of the completeness.", next="Remove what does not belong there.")
-        return number + 1, _read(Reached, info.key, log.get(info.key))
-    return 0, Reached(through={})
-
-
-Document = TypeVar("Document", Marker, Reached)
-
-# Made on import, as commit_log's: markers are read by several threads.
-_DOCUMENTS: Final[dict[type, msgspec.json.Decoder[Any]]] = {
-    kind: msgspec.json.Decoder(kind) for kind in (Marker, Reached)
-}
-
-
-def _read(kind: type[Document], key: str, data: bytes | None) -> Document:
-    try:
-        document: Document = _DOCUMENTS[kind].decode(data or b"")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise LogDamaged(
-            f"{key} does not say how far the completeness is: {error}.",
-            next="Something else wrote it: restore it from the bucket's versions, or delete it.",
-        ) from None
-    if document.format_version > FORMAT_VERSION:
-        raise LogDamaged(
-            f"{key} has format version {document.format_version}, this exporter knows up to {FORMAT_VERSION}.",
-            next="A newer exporter wrote it: upgrade this one.",
-        )
-    return document
+_MARKER: Final = msgspec.json.Decoder(Marker)  # made on import: markers are read by several threads

@@ -9,10 +9,10 @@ from kafka_s3.documents import encode
 from kafka_s3.export import first_use
 from kafka_s3.export.entries import new_entry
 from kafka_s3.export.log import Committed
+from kafka_s3.export.marked import marked_until
 from kafka_s3.export.planner import AtEnd, World, next_plan, observe
 from kafka_s3.export.run import Exporter, why_not_finished
 from kafka_s3.planning import RunRequest
-from kafka_s3.ports import Broker
 from kafka_s3.settings.model import Settings
 from kafka_s3.troubles import LeftOut
 
@@ -83,11 +83,8 @@ def _step(exporter: Exporter, head: Committed | None, world: World, request: Run
     if opened is not None:
         reason = why_not_finished(opened.plan, settings)
         return Finish(opened.plan) if reason is None else Void(opened.plan, reason)
-    return _make(settings, exporter.broker, world, head or _first_entry(settings, world, request), request)
-
-
-def _make(settings: Settings, broker: Broker, world: World, head: Committed, request: RunRequest) -> Step:
-    step = next_plan(settings, broker, world, head, request)
+    head, marked = head or _first_entry(settings, world, request), marked_until(settings, exporter.log)
+    step = next_plan(settings, exporter.broker, world, head, request, marked=marked)
     return Nothing() if isinstance(step, AtEnd) else Make(step)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 import msgspec
 
@@ -140,6 +142,9 @@ def _state(
     )
 
 
+NOWHERE: Final[Mapping[str, int]] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class AtEnd:
     """Nothing is to be planned. `come`: the partitions that have come to the end of the run's interval, where no entry
@@ -157,13 +162,17 @@ def next_plan(
     *,
     pinned: PinnedEnds | None = None,
     without: frozenset[TopicPartition] = frozenset(),
+    marked: Mapping[str, int] = NOWHERE,
 ) -> Plan | AtEnd:
     """The next plan of a run, of what has not reached its interval's end.
 
     `pinned` are the run's end offsets where an earlier plan of it wrote them; `without` failed in this run already.
+    `marked`: by topic, the logical time before which paths are said to be complete (`marked_until`): what has reached
+    nothing, since it is new or began again, waits for a later interval.
     """
     entry, now_ms = head.entry, request.now_ms
     tps = [tp for tp in world.exportable(without) if not has_passed(entry, tp, request.interval, now_ms)]
+    tps = [tp for tp in tps if not _is_marked(marked, tp, request.interval)]
     if not tps:
         return AtEnd(())
     questions = Questions(broker, world.topics, world.offsets, now_ms)
@@ -173,7 +182,7 @@ def next_plan(
     come = {tp: world.position(tp) for tp in tps if tp not in set(behind)}
     held = {failed.tp for failed in again}
     for slot in _slots(settings, head, request, [tp for tp in behind if tp not in held]) if behind else ():
-        due = [tp for tp in behind if _is_due(entry, tp, slot, request)]
+        due = [tp for tp in behind if _is_due(entry, tp, slot, request) and not _is_marked(marked, tp, slot)]
         ends = run_ends if slot == request.interval else questions.ends_of(due, slot)
         wanted = [
             OffsetRange(tp, world.position(tp), max(world.position(tp), _end(world, tp, ends, run_ends))) for tp in due
@@ -206,6 +215,10 @@ def _is_due(entry: Entry, tp: TopicPartition, slot: Interval | None, request: Ru
     if at is None and slot not in (request.interval, entry.unfinished):
         at = goes_on_from_ms(entry, tp, request.now_ms)
     return at is None or at < slot.end_ms
+
+
+def _is_marked(marked: Mapping[str, int], tp: TopicPartition, slot: Interval | None) -> bool:
+    return slot is not None and tp.topic in marked and slot.start_ms < marked[tp.topic]
 
 
 def _own_time(entry: Entry, tp: TopicPartition, slot: Interval | None, now_ms: int) -> Interval | None:

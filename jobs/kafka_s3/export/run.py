@@ -30,6 +30,7 @@ from kafka_s3.export.diagnosis import said
 from kafka_s3.export.entries import boundary, failed_under, new_entry, put, same_commit, topics_after, unfinished_later
 from kafka_s3.export.garbage.gc import abort_lost_uploads, sweep
 from kafka_s3.export.log import Chance, Committed, Log, Lost, Planned, by_chance, check_has_key, open_log
+from kafka_s3.export.marked import marked_until
 from kafka_s3.export.outcome import Exported, contiguous
 from kafka_s3.export.passed import Passed
 from kafka_s3.export.planner import AtEnd, World, next_plan, observe, to_repeat
@@ -153,14 +154,19 @@ def _next(
 ) -> tuple[Committed, World, Plan | AtEnd]:
     """The next plan. What Kafka lost between two of planning's questions is looked at, and left out or accepted, before
     they are asked once more: one partition holds up no other."""
-    for _ in range(PLANNINGS_MAX - 1):
+    log, settings = exporter.log, exporter.settings
+    for last in (*[False] * (PLANNINGS_MAX - 1), True):
+        marked = marked_until(settings, log)
         try:
-            step = next_plan(exporter.settings, exporter.broker, world, head, request, pinned=pinned, without=without)
+            step = next_plan(
+                settings, exporter.broker, world, head, request, pinned=pinned, without=without, marked=marked
+            )
             return head, world, step
         except (DataLoss, TopicMissing, KafkaUnavailable):
+            if last:
+                raise
             head, world = _see(exporter, request, head, tell)
-    step = next_plan(exporter.settings, exporter.broker, world, head, request, pinned=pinned, without=without)
-    return head, world, step
+    raise AssertionError("the last planning returns or raises")
 
 
 def begin(
