@@ -114,6 +114,37 @@ def _hours(folder: Path) -> Documents:
     return story.end()
 
 
+def _quiet(folder: Path) -> Documents:
+    """Before the first run; hours in which nothing is new; a connector that is late; Kafka that does not answer; and
+    entries that are no commits, told alone."""
+    story = Story(folder, {**_BY_HOUR, "topics": "orders,returns"}, orders=2, returns=1)
+    story.call("verify", "--json")
+    story.page()
+    story.call("plan", *_HOUR, "--json")
+    story.run(*_HOUR)
+    story.announce((NOON_MS, NOON_MS + HOUR_MS))
+    story.produce(61, 62)
+    story.world.now_ms = NOON_MS + 5 * HOUR_MS
+    story.page(0)
+    story.run(*_NEXT_HOUR)
+    story.announce((NOON_MS + HOUR_MS, NOON_MS + 2 * HOUR_MS))
+    for hour in (14, 15):
+        story.run("--interval", f"2026-01-01T{hour}:00:00Z", f"2026-01-01T{hour + 1}:00:00Z")
+        story.announce((NOON_MS + (hour - 12) * HOUR_MS, NOON_MS + (hour - 11) * HOUR_MS))
+    story.call("rewind", "--to", "orders-0=0", "--yes", "--json")
+    story.announce()
+    story.world.broker.set_log_start("orders", 0, 1)
+    story.call("rewind", "--accept", "orders-0", "--json")
+    story.announce()
+    story.world.kafka_fails()
+    story.call("status", "--json")
+    story.world.kafka_fails()
+    story.run()
+    story.world.kafka_fails()
+    story.page(2)
+    return story.end()
+
+
 def _windows(folder: Path) -> Documents:
     """Windows of time exported again: from Kafka, from objects, withdrawn and anew."""
     story = Story(folder, {**_BY_HOUR, "export.reexport.enable": "true", "flush.size": "2"})
@@ -310,6 +341,7 @@ def _configured(folder: Path) -> Documents:
 
 _STORIES: Mapping[str, Callable[[Path], Documents]] = {
     "hours": _hours,
+    "quiet": _quiet,
     "windows": _windows,
     "rewound": _rewound,
     "lost": _lost,

@@ -21,6 +21,7 @@ from unittest.mock import patch
 from click.testing import CliRunner
 
 from kafka_s3 import cli
+from kafka_s3.errors import KafkaUnavailable
 from kafka_s3.memory import MemoryBroker, MemoryLetters, MemoryRegistry, MemoryStore
 from kafka_s3.records import Record
 
@@ -101,6 +102,10 @@ class World:
         if holes:
             self.broker.append_holes(topic, partition, holes)
         self.ends[topic, partition] = end + len(given) + holes
+
+    def kafka_fails(self) -> None:
+        """It does not answer the next request for its topics."""
+        self.broker.fail_next("topics", KafkaUnavailable("No broker answered."))
 
     def call(self, command: str, *arguments: str) -> tuple[int, str]:
         """The exit status of a command, and what it printed for machines; a traceback is raised."""
