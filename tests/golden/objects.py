@@ -6,10 +6,13 @@ cases of their own, since reasons are sentences. A configuration that is refused
 
 from __future__ import annotations
 
+import io
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+
+import fastavro
 
 from tests.golden.records import Kind, kinds
 from tests.golden.world import Documents, World
@@ -127,9 +130,21 @@ def _case(kind: Kind, properties: Properties, *prefixes: str) -> Case:
             return [("refused", b"")]
         found = [(key, body) for key, body in world.bucket() if ("/rejected/" in key) == bool(prefixes)]
         kept = found if prefixes else [(key, body) for key, body in found if not key.startswith("_kafka_s3/")]
+        if properties.get("avro.codec") == "deflate":
+            kept = [(key, _inflated(body)) for key, body in kept]
         return [("exit status", str(status).encode()), *kept]
 
     return make
+
+
+def _inflated(body: bytes) -> bytes:
+    """An Avro object whose blocks are inflated: `isal_zlib.compress`, called in a thread, now and then gives the same
+    small block other bytes of deflate, which mean the same."""
+    if not body.startswith(b"Obj\1"):
+        return body
+    header = body[: body.index(body[-16:]) + 16]  # it ends with the sync marker, as every block does
+    blocks = [(each.num_records, each.bytes_.getvalue()) for each in fastavro.block_reader(io.BytesIO(body))]
+    return header + b"".join(b"%d:%d:" % (records, len(data)) + data for records, data in blocks)
 
 
 def cases() -> Iterator[tuple[str, Case]]:
