@@ -12,28 +12,16 @@ from kafka_s3.export.log import open_log
 from kafka_s3.naming import KeyLayout
 from kafka_s3.planning import RunRequest
 from kafka_s3.records import Record
-from kafka_s3.settings.content import (
-    Compression,
-    Converter,
-    ConverterSettings,
-    FileSettings,
-    Format,
-    FormatSettings,
-    NoCompression,
-    NullValues,
-    Own,
-)
-from kafka_s3.settings.model import (
-    DefaultPartitioner,
-    KafkaSettings,
-    Limits,
-    Partitioner,
-    Policies,
-    S3Settings,
-    ScheduleSettings,
-    SchemaAffix,
-    Settings,
-)
+from kafka_s3.settings.converters import Converter, ConverterSettings
+from kafka_s3.settings.formats import Compression, FileSettings, Format, NoCompression
+from kafka_s3.settings.kafka import KafkaSettings
+from kafka_s3.settings.model import Settings
+from kafka_s3.settings.paths import DefaultPartitioner, Partitioner, SchemaAffix
+from kafka_s3.settings.properties import UserDefined
+from kafka_s3.settings.run import Limits, Policies
+from kafka_s3.settings.s3 import S3Settings
+from kafka_s3.settings.schedule import ScheduleSettings
+from kafka_s3.settings.values import FormatSettings, NullValues
 from tools.parts.s3 import S3Server
 
 HOUR_MS = 3_600_000
@@ -57,7 +45,7 @@ def make_settings(
     topics: tuple[str, ...] = ("orders",),
     topics_regex: str | None = None,
     converter: Converter = Converter.JSON,
-    format: Format | Own = Format.JSON,
+    format: Format | UserDefined = Format.JSON,
     compression: Compression = NoCompression(),
     null_values: NullValues = NullValues.FAIL,
     tolerate: bool = False,

@@ -99,17 +99,17 @@ def test_readmes_own_classes_are_what_the_engine_asks_for(tmp_path: Path, monkey
     from kafka_s3.ranges import TopicPartition
     from kafka_s3.records import ColumnBatch, Record
     from kafka_s3.rows import Lines
-    from kafka_s3.settings.content import NoCompression
-    from kafka_s3.settings.loading import OWN_METHODS
+    from kafka_s3.settings.formats import NoCompression
+    from kafka_s3.settings.loading import USER_DEFINED_METHODS
 
     found = re.search(r"```python\n(.*?)```", section("Classes of your own"), re.S)
     assert found is not None
     (tmp_path / "readmes_own.py").write_text(found[1])
     monkeypatch.syspath_prepend(str(tmp_path))
     classes = dict(re.findall(r"^class (\w+):  # ([\w.]+)", found[1], re.M))
-    assert set(classes.values()) == OWN_METHODS.keys()
+    assert set(classes.values()) == USER_DEFINED_METHODS.keys()
     for name, property_name in classes.items():
-        assert find_class(f"readmes_own:{name}", *OWN_METHODS[property_name])
+        assert find_class(f"readmes_own:{name}", *USER_DEFINED_METHODS[property_name])
     batch = ColumnBatch(TopicPartition("t", 0), [Record(0, b"abc", timestamp_ms=7), Record(1, None, timestamp_ms=8)])
     rows = Lines([b"abc", b""])
     assert OwnPaths("readmes_own:ByCustomer", {})(batch, rows).each == ["bytes=3", ""]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_s3.errors import Fenced, KafkaUnavailable, StoreRefused, StoreUnavailable
 from kafka_s3.retries import TIME_MAX_S, TOTAL_MAX_S, WAIT_MAX_S, Retrying
-from kafka_s3.settings.model import RetrySettings
+from kafka_s3.settings.s3 import RetrySettings
 
 
 class Clock:

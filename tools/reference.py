@@ -8,32 +8,30 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, assert_never
 
-from kafka_s3.settings import block_gzip, connect, converter_names, credential_names, exporter, s3_sink
-from kafka_s3.settings.properties import Family, Honoured, Needless, Property, Refused, Required, Status, render
+from kafka_s3.settings import block_gzip, catalogue
+from kafka_s3.settings.properties import Family, Ignored, Property, Refused, Required, Status, Supported, render
 
 README: Final = Path(__file__).resolve().parents[1] / "README.md"
 BEGIN: Final = "<!-- properties: python -m tools.reference -->\n"
 END: Final = "<!-- end of properties -->\n"
-TABLES: Final = {
-    "The sink's": (*s3_sink.PROPERTIES, *s3_sink.BELIEVED, *credential_names.PROPERTIES),
-    "Connect's": (*connect.PROPERTIES, *converter_names.PROPERTIES),
-    "The older Block-GZIP connector's": block_gzip.PROPERTIES,
-    "Our own": exporter.PROPERTIES,
-}
-_OPTIONS: Final = frozenset(prop.name for prop in converter_names.PROPERTIES)
+_OPTIONS: Final = frozenset(prop.name for prop in catalogue.TOPICS["Converters"])
 
 
 def reference() -> str:
-    """The tables in Markdown, one for each origin of properties."""
+    """The tables in Markdown, one for each topic, then what is known by its beginning."""
     parts = []
-    for title, properties in TABLES.items():
+    for title, properties in catalogue.TOPICS.items():
         shown = [prop for prop in properties if not _is_twin(prop)]
         groups = [list(group) for _, group in itertools.groupby(shown, key=_sameness)]
         rows = [f"| {_names(group)} | {_default(group[0])} | {_meaning(group[0])} |\n" for group in groups]
-        if title == "Connect's":
-            rows += [f"| `{family.prefix}*` | | {_said(family.status) or family.doc} |\n" for family in _families()]
-        parts.append(f"**{title}**\n\n| property | default | here |\n|---|---|---|\n{''.join(rows)}")
+        parts.append(_table(title, rows))
+    families = [f"| `{family.prefix}*` | | {_said(family.status) or family.doc} |\n" for family in _families()]
+    parts.append(_table("Whatever else begins with", families))
     return "\n".join(parts)
+
+
+def _table(title: str, rows: Sequence[str]) -> str:
+    return f"**{title}**\n\n| property | default | here |\n|---|---|---|\n{''.join(rows)}"
 
 
 def replaced(text: str) -> str:
@@ -47,8 +45,7 @@ def replaced(text: str) -> str:
 
 def _families() -> list[Family]:
     """Without the one that a class of the user's own reads: it has a sentence in README."""
-    families = (*connect.FAMILIES, *converter_names.FAMILIES)
-    said = (each for each in families if not isinstance(each.status, Honoured) or each.doc)
+    said = (each for each in catalogue.FAMILIES if not isinstance(each.status, Supported) or each.doc)
     return sorted(said, key=lambda family: family.prefix)
 
 
@@ -63,7 +60,7 @@ def _is_twin(prop: Property) -> bool:
 
 def _sameness(prop: Property) -> object:
     """What rows in a row have in common that are one row here: needless options of a converter, and why."""
-    return (prop.status, prop.default) if prop.name in _OPTIONS and isinstance(prop.status, Needless) else prop.name
+    return (prop.status, prop.default) if prop.name in _OPTIONS and isinstance(prop.status, Ignored) else prop.name
 
 
 def _names(group: Sequence[Property]) -> str:
@@ -90,18 +87,18 @@ def _meaning(prop: Property) -> str:
     allowed = ", ".join(f"`{name}`" for name in names if name)
     meaning = prop.doc
     if len(names) > 1:
-        meaning += f" One of {allowed}{', or your own class as `module:Class`' if prop.own else ''}."
-    if prop.only is not None:
+        meaning += f" One of {allowed}{', or your own class as `module:Class`' if prop.user_defined else ''}."
+    if prop.applies_when is not None:
         elsewhere = "Refused" if prop.name in block_gzip.TODAY else "Needless"
-        meaning += f" {elsewhere} elsewhere: {prop.only.reason}."
+        meaning += f" {elsewhere} elsewhere: {prop.applies_when.reason}."
     return meaning.replace("|", "\\|")
 
 
 def _said(status: Status) -> str:
     match status:
-        case Honoured():
+        case Supported():
             return ""
-        case Needless(reason):
+        case Ignored(reason):
             return f"accepted, has no effect: {reason}"
         case Refused(reason, way_out):
             return f"refused: {reason}; {way_out}"

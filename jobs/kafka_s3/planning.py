@@ -10,7 +10,7 @@ import msgspec
 from kafka_s3.commit_log import Entry, FailedRange, Interval, Plan, PlannedRange, TopicState
 from kafka_s3.ports import PartitionOffsets, TimedOffset
 from kafka_s3.ranges import OffsetRange, TopicPartition
-from kafka_s3.settings.model import Limits
+from kafka_s3.settings.run import Limits
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from kafka_s3.errors import TemporaryError
-from kafka_s3.settings.model import RetrySettings
+from kafka_s3.settings.s3 import RetrySettings
 
 WAIT_MAX_S: Final = 24 * 3600
 TIME_MAX_S: Final = 3600

@@ -19,8 +19,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from kafka_s3.commit_log import Interval
 from kafka_s3.joda.zones import Zone
 from kafka_s3.joda.zones import zone as find_zone
-from kafka_s3.settings.cron import Cron, read
-from kafka_s3.settings.model import ScheduleSettings
+from kafka_s3.settings.schedule import Cron, ScheduleSettings, read_cron
 
 _MINUTE_MS = 60_000
 _HOUR_MS = 60 * _MINUTE_MS
@@ -92,7 +91,7 @@ def slots(schedule: ScheduleSettings, since_ms: int | None, interval: Interval, 
 
 def _of_day(schedule: ScheduleSettings, day: date, zone: Zone) -> Sequence[int]:
     """The boundaries of one local day, ascending; none of a day that a zone left out."""
-    expression = None if schedule.cron is None else read(schedule.cron)
+    expression = None if schedule.cron is None else read_cron(schedule.cron)
     if expression is not None and not expression.holds(day):
         return ()
     midnight, next_midnight = (_at_ms(day + timedelta(days=days), 0, zone.tzinfo) for days in (0, 1))

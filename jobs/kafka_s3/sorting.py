@@ -13,8 +13,8 @@ from kafka_s3.rows import Excluded, Rows, Schemas, Stage, Unwritable
 from kafka_s3.schemas.compatibility import Refused
 from kafka_s3.schemas.groups import Groups
 from kafka_s3.schemas.model import Compatibility, Schema
-from kafka_s3.settings.content import NullValues
 from kafka_s3.settings.model import Settings
+from kafka_s3.settings.values import NullValues
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from kafka_s3.commit_log import FailedRange, RangeGap, Restart, TopicState
 from kafka_s3.errors import EXIT_DATA, EXIT_TEMPORARY
 from kafka_s3.ports import NO_TOPIC_ID, PartitionOffsets, TopicView, topic_identity
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.settings.model import Policies
+from kafka_s3.settings.run import Policies
 
 
 class Trouble(enum.Enum):

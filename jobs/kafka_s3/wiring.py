@@ -16,7 +16,7 @@ from kafka_s3.export.schemas import NOTHING_KNOWN, Known, known_schemas, merge
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
 from kafka_s3.export.watched import WatchedSource
 from kafka_s3.ports import Broker, KnownSchemas, ObjectStore, RecordSource, Registries, SchemaRegistry
-from kafka_s3.settings.content import ConverterSettings
+from kafka_s3.settings.converters import ConverterSettings
 from kafka_s3.settings.model import Settings
 
 #: More objects than two batches have messages, which are freed as batches are: Python's own threshold (700) would look

@@ -28,8 +28,8 @@ from kafka_s3.ports import Registries
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import RecordBatch, one_by_one
 from kafka_s3.rows import Excluded, Rows, Stage, Tombstone, Unfit, Unwritable
-from kafka_s3.settings.content import NullValues
 from kafka_s3.settings.model import Settings
+from kafka_s3.settings.values import NullValues
 from kafka_s3.shown import quoted, said
 from kafka_s3.sorting import FamilyKey, Sorting
 

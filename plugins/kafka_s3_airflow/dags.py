@@ -19,8 +19,8 @@ from airflow.sdk import DAG, get_parsing_context
 
 from kafka_s3.errors import Problem
 from kafka_s3.settings import Outline
-from kafka_s3.settings.checks import BROKEN_TAG
 from kafka_s3.settings.reach import FILE_ROOTS, reach_of
+from kafka_s3.settings.validators import BROKEN_TAG
 from kafka_s3_airflow.reexport import reexport_dag, reexport_id
 from kafka_s3_airflow.schedules import schedule_of
 from kafka_s3_airflow.task_group import HOURLY, document_of, export_group, export_params, look_at, retries_of

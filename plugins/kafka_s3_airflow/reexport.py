@@ -18,7 +18,7 @@ from airflow.sdk import DAG, Asset, Param, TriggerRule, get_current_context, tas
 from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_s3.settings import Outline
-from kafka_s3.settings.checks import REEXPORT_SUFFIX
+from kafka_s3.settings.validators import REEXPORT_SUFFIX
 from kafka_s3_airflow.assets import asset_of
 from kafka_s3_airflow.operators import ExportOperator
 from kafka_s3_airflow.schedules import OnRequestTimetable, is_known_to_airflow, spoken

@@ -17,7 +17,7 @@ from kafka_s3.errors import Problem
 from kafka_s3.joda.zones import zone as find_zone
 from kafka_s3.schedule import following, last_complete, latest
 from kafka_s3.settings import Outline
-from kafka_s3.settings.model import ScheduleSettings
+from kafka_s3.settings.schedule import ScheduleSettings
 
 _MINUTE_MS = 60_000
 _HOUR_MS = 60 * _MINUTE_MS

@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from kafka_s3.joda.zones import zone as find_zone
 from kafka_s3.settings import Outline
-from kafka_s3.settings.checks import VERIFY_SUFFIX
+from kafka_s3.settings.validators import VERIFY_SUFFIX
 from kafka_s3.shown import printable
 from kafka_s3_airflow.schedules import HALF_HOUR_CHANGES
 from kafka_s3_airflow.tasks import for_airflow

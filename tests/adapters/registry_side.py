@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from kafka_s3.registry import ConfluentRegistry
-from kafka_s3.settings.content import RegistrySettings
+from kafka_s3.settings.registry import RegistrySettings
 from tests.adapters.loopback import ScriptedServer, Seen, answer
 from tools.parts.registry import SchemaRegistry
 

@@ -29,7 +29,7 @@ from kafka_s3.kafka import reader as reading_client
 from kafka_s3.kafka.client import CONNECT_TIMEOUT_S, translate
 from kafka_s3.ports import LogPoint
 from kafka_s3.ranges import OffsetRange, TopicPartition
-from kafka_s3.settings.model import KafkaSettings
+from kafka_s3.settings.kafka import KafkaSettings
 from tests.support import make_settings
 from tools.parts.kafka import KafkaBroker as KafkaPart
 from tools.parts.process import HOST, ReservedPort

@@ -20,8 +20,10 @@ from kafka_s3.kafka.producer import executing_class
 from kafka_s3.letters import DeadLetter
 from kafka_s3.ports import LetterSink
 from kafka_s3.rows import Stage
-from kafka_s3.settings.content import Converter
-from kafka_s3.settings.model import DeadLetters, KafkaSettings, Settings
+from kafka_s3.settings.connect import DeadLetters
+from kafka_s3.settings.converters import Converter
+from kafka_s3.settings.kafka import KafkaSettings
+from kafka_s3.settings.model import Settings
 from tests.adapters.test_kafka_errors import PASSWORD, SecuredPart
 from tests.support import make_settings
 from tools.parts.kafka import KafkaBroker

@@ -16,7 +16,7 @@ from kafka_s3.errors import RegistryRefused, RegistryUnavailable
 from kafka_s3.ports import RegisteredSchema
 from kafka_s3.registry import ConfluentRegistry
 from kafka_s3.retried import REGISTRY, Again
-from kafka_s3.settings.content import RegistrySettings
+from kafka_s3.settings.registry import RegistrySettings
 from tests.adapters import test_s3_requests
 from tests.adapters.loopback import Seen, answer
 from tests.adapters.registry_side import STRING, forwarding, registry_at, scripted

@@ -17,7 +17,7 @@ from kafka_s3.errors import StoreRefused, StoreUnavailable
 from kafka_s3.ports import Put
 from kafka_s3.s3 import S3Store, credentials
 from kafka_s3.settings import from_mapping
-from kafka_s3.settings.model import OwnProvider
+from kafka_s3.settings.credentials import UserDefinedProvider
 from tests.adapters.loopback import ScriptedServer, Seen, answer, as_s3_does, refusal
 from tests.support import MINIMAL
 from tools.parts.s3 import MotoServer
@@ -426,5 +426,5 @@ def test_own_provider_reaches_a_spark_task(store_with: MakeStore, vault: object)
     store = store_with({**OWN, f"{PROVIDER}.password": PASSWORD})
     again: S3Store = pickle.loads(pickle.dumps(store))
     assert again.put_if_absent("k", b"body") is Put.CREATED
-    assert again._settings.credentials == OwnProvider("company_vault:Keys", (("password", PASSWORD),))
+    assert again._settings.credentials == UserDefinedProvider("company_vault:Keys", (("password", PASSWORD),))
     assert PASSWORD not in repr(again._settings)

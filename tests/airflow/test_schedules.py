@@ -16,8 +16,7 @@ from airflow.timetables.interval import CronDataIntervalTimetable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.settings.cron import problem_of
-from kafka_s3.settings.model import ScheduleSettings
+from kafka_s3.settings.schedule import ScheduleSettings, cron_problem
 from kafka_s3_airflow.schedules import BoundaryTimetable, MidnightTimetable, next_interval
 from tests.airflow.test_integrity import dags_of, healthy, write
 from tests.airflow.test_timetable import at, local, ms, of_airflow, scheduled, shown
@@ -61,7 +60,7 @@ def test_presets(tmp_path: Path, preset: str) -> None:
 @given(expressions, st.integers(ms(pendulum.datetime(2024, 1, 1)), ms(pendulum.datetime(2027, 1, 1))), st.booleans())
 def test_in_utc_airflow_is_answered_as_its_own_cron_answers(expression: str, now_ms: int, catchup: bool) -> None:
     """The next runs and a manual run's interval are those of Airflow's own timetable for the same expression."""
-    if problem_of(expression) is not None:
+    if cron_problem(expression) is not None:
         return
     now, theirs = at(now_ms - now_ms % 1000), CronDataIntervalTimetable(expression, "UTC")
     schedule = ScheduleSettings(cron=expression)

@@ -13,7 +13,7 @@ import pytest
 
 from kafka_s3.errors import ConfigurationError, KafkaUnavailable
 from kafka_s3.memory import MemoryLetters
-from kafka_s3.settings.model import DeadLetters
+from kafka_s3.settings.connect import DeadLetters
 from tests.export.place import Place
 
 # All of Airflow runs in this process, with warnings of its own.

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from kafka_s3.export.log import Log
 from kafka_s3.naming import LogLayout
 from kafka_s3.s3 import S3Store
-from kafka_s3.settings.model import S3Settings
+from kafka_s3.settings.s3 import S3Settings
 from tests.cli.command import PLAIN, call, call_process, write_properties
 from tests.cli.conftest import SECRET, Connector
 from tests.export.letters import TIME_MS, commit_letters, letter

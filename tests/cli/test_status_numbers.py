@@ -16,7 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from kafka_s3.schedule import following
-from kafka_s3.settings.model import ScheduleSettings
+from kafka_s3.settings.schedule import ScheduleSettings
 from tests.cli.command import call
 from tests.cli.conftest import SECRET, Connector
 from tests.support import HOUR_MS

@@ -12,7 +12,7 @@ from kafka_s3.cli import run as run_command
 from kafka_s3.cli import spark_submit
 from kafka_s3.errors import ConfigurationError, KafkaUnavailable
 from kafka_s3.memory import MemoryLetters
-from kafka_s3.settings.model import DeadLetters
+from kafka_s3.settings.connect import DeadLetters
 from tests.cli.command import PLAIN, call, write_properties
 from tests.export.place import TOPIC, Place
 

@@ -18,7 +18,7 @@ from kafka_s3.memory import MemoryBroker
 from kafka_s3.ports import Broker, LogPoint
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
-from kafka_s3.settings.model import KafkaSettings
+from kafka_s3.settings.kafka import KafkaSettings
 from tests.conditions.disturbed import Disturbed, produce, words
 from tests.support import make_settings
 from tools.parts.kafka_cluster import KafkaCluster

@@ -17,7 +17,9 @@ from kafka_s3.letters import DeadLetter
 from kafka_s3.memory import MemoryBroker, MemoryLetters, MemoryStore
 from kafka_s3.naming import LogLayout
 from kafka_s3.ports import LetterSink
-from kafka_s3.settings.model import DeadLetters, KafkaSettings, Settings
+from kafka_s3.settings.connect import DeadLetters
+from kafka_s3.settings.kafka import KafkaSettings
+from kafka_s3.settings.model import Settings
 from tests.adapters.test_letter_topic import read
 from tests.export.letters import commit_letters, letter
 from tests.support import make_settings

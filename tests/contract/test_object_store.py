@@ -17,7 +17,7 @@ from kafka_s3.errors import StoreRefused, StoreUnavailable, TooLarge
 from kafka_s3.memory import MemoryStore
 from kafka_s3.ports import ObjectInfo, ObjectStore, Put
 from kafka_s3.s3 import S3Store
-from kafka_s3.settings.model import RetrySettings, S3Settings
+from kafka_s3.settings.s3 import RetrySettings, S3Settings
 from tests.interleavings.bucket import Bucket
 from tests.interleavings.scheduler import Scheduler
 from tests.interleavings.sides import CURRENT, Transport, Weather

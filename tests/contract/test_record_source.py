@@ -22,7 +22,7 @@ from kafka_s3.memory import MemoryBroker
 from kafka_s3.ports import Broker, GroupOffsets, LogPoint, RangeReader, RecordSource, TimedOffset
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import Record
-from kafka_s3.settings.model import KafkaSettings
+from kafka_s3.settings.kafka import KafkaSettings
 from tests.support import make_settings
 from tools.parts.kafka import KafkaBroker as KafkaPart
 

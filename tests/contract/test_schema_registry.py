@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kafka_s3.memory import MemoryRegistry
 from kafka_s3.ports import KnownSchemas, RegisteredSchema, SchemaRegistry
 from kafka_s3.registry import ConfluentRegistry
-from kafka_s3.settings.content import RegistrySettings
+from kafka_s3.settings.registry import RegistrySettings
 from tools.parts.registry import SchemaRegistry as RegistryPart
 
 

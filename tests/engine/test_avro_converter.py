@@ -23,7 +23,7 @@ from kafka_s3.rows import Missing, Stage, Tombstone, Unwritable
 from kafka_s3.schemas.arrow import ColumnsError, arrow_type, from_values
 from kafka_s3.schemas.datums import codec
 from kafka_s3.schemas.model import Branch, Schema, schema_of
-from kafka_s3.settings.content import SubjectNames
+from kafka_s3.settings.registry import SubjectNames
 from kafka_s3.shown import plain
 from tests.engine.members import TOLERANT, settings_with, write
 from tests.schemas.strategies import avro_schemas, values_of

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from kafka_s3.commit_log import Interval
 from kafka_s3.schedule import boundaries, following, last_complete, latest, slots
-from kafka_s3.settings.cron import PRESETS, problem_of, read
-from kafka_s3.settings.model import ScheduleSettings
+from kafka_s3.settings.schedule import PRESETS, ScheduleSettings, cron_problem, read_cron
 from tests.engine.test_schedule import DAY, HOUR, ZONES, local, ms, times, utc_hours
 
 MINUTE = 60_000
@@ -41,7 +40,7 @@ expressions = st.tuples(numbers(0, 59), numbers(0, 23), numbers(1, 31), numbers(
 def test_in_utc_boundaries_are_croniters(expression: str, start_ms: int) -> None:
     """Whatever the expression, the times after and before an instant are those that Airflow's own cron library has:
     lists, ranges, steps, both sorts of days together, and Sunday as 0 and as 7."""
-    if problem_of(expression) is not None:
+    if cron_problem(expression) is not None:
         return
     start_ms -= start_ms % 1000
     theirs = croniter(PRESETS.get(expression, expression), start_ms / 1000)
@@ -81,7 +80,7 @@ def test_presets_are_airflows() -> None:
     from airflow.utils.dates import cron_presets  # not at the top: it takes seconds
 
     assert cron_presets == PRESETS
-    assert read("@quarterly") == read("0 0 1 1,4,7,10 *")
+    assert read_cron("@quarterly") == read_cron("0 0 1 1,4,7,10 *")
 
 
 # Where a clock is changed.
@@ -153,7 +152,7 @@ def test_boundaries_do_not_depend_on_where_one_starts_to_look(
     start: int, first: int, second: int, expression: str, zone: str
 ) -> None:
     """They ascend strictly, lie in the window, and two windows side by side hold what one over both holds."""
-    if problem_of(expression) is not None:
+    if cron_problem(expression) is not None:
         return
     schedule, middle, end = cron(expression, zone), start + first, start + first + second
     found = list(boundaries(schedule, start, end))

@@ -23,7 +23,8 @@ from kafka_s3.rows import Tombstone, Unwritable
 from kafka_s3.schemas.datums import codec
 from kafka_s3.schemas.model import Schema
 from kafka_s3.schemas.parse import parse_avro
-from kafka_s3.settings.content import Converter, ConverterSettings, DecimalFormat
+from kafka_s3.settings.converters import Converter, ConverterSettings
+from kafka_s3.settings.formats import DecimalFormat
 from kafka_s3.shown import plain
 from tests.engine.envelopes import DATA, Case, compact, envelope, random_case
 

@@ -14,7 +14,8 @@ from kafka_s3.converters.envelope import EnvelopeJson
 from kafka_s3.formats.json_text import writer_for
 from kafka_s3.rows import Tombstone, Unwritable
 from kafka_s3.schemas.model import Schema
-from kafka_s3.settings.content import Converter, ConverterSettings, DecimalFormat
+from kafka_s3.settings.converters import Converter, ConverterSettings
+from kafka_s3.settings.formats import DecimalFormat
 from tests.engine.envelopes import DATA, compact, envelope, random_case
 from tools.connect.oracle import Answer, Question, ask
 

@@ -21,7 +21,8 @@ from kafka_s3.schemas.arrow import from_values
 from kafka_s3.schemas.bare import bare
 from kafka_s3.schemas.datums import codec
 from kafka_s3.schemas.model import Schema, schema_of
-from kafka_s3.settings.content import DecimalFormat, NoCompression, SubjectNames
+from kafka_s3.settings.formats import DecimalFormat, NoCompression
+from kafka_s3.settings.registry import SubjectNames
 from tests.schemas.evolution import evolved
 from tests.schemas.strategies import avro_schemas, values_of
 

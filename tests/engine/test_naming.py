@@ -20,8 +20,8 @@ from kafka_s3.naming import (
     parse_log_key,
     parse_seq,
 )
-from kafka_s3.settings.checks import extension as extension_problem
-from kafka_s3.settings.checks import file_delim as file_delim_problem
+from kafka_s3.settings.validators import extension as extension_problem
+from kafka_s3.settings.validators import file_delim as file_delim_problem
 
 LOG = LogLayout("_kafka_s3", "orders")
 

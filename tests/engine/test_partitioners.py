@@ -21,8 +21,7 @@ from kafka_s3.partitioners.times import FieldTimes
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import ColumnBatch, Record, RecordBatch
 from kafka_s3.rows import Lines, Missing
-from kafka_s3.settings.content import Own
-from kafka_s3.settings.model import (
+from kafka_s3.settings.paths import (
     DefaultPartitioner,
     Extractor,
     FieldPartitioner,
@@ -32,6 +31,7 @@ from kafka_s3.settings.model import (
     SchemaAffix,
     TimePartitioner,
 )
+from kafka_s3.settings.properties import UserDefined
 from kafka_s3.shown import plain
 from tests.support import make_settings
 
@@ -333,14 +333,14 @@ HERE = f"{__name__}:"
 
 def test_a_partitioner_of_the_users_own() -> None:
     """It is made with the connector's properties, and may say that a record has no path."""
-    paths = paths_of(Own(f"{HERE}ByLength"), batch_of(b"1", None, b"333"))
+    paths = paths_of(UserDefined(f"{HERE}ByLength"), batch_of(b"1", None, b"333"))
     assert [path for path in paths.each if path] == ["flush=3/bytes=1", "flush=3/bytes=3"]
     assert list(paths.bad) == [1]
 
 
 def test_a_path_that_climbs_is_a_bad_records() -> None:
     """A part `.` or `..` would lead out of the topic's folder, on stores that have folders; `...` is a name."""
-    paths = paths_of(Own(f"{HERE}Climbing"), batch_of(b"..", b"a/../../b", b"a/.", b"...", b"a..b"))
+    paths = paths_of(UserDefined(f"{HERE}Climbing"), batch_of(b"..", b"a/../../b", b"a/.", b"...", b"a..b"))
     assert list(paths.bad) == [0, 1, 2]
     assert (
         plain(paths.bad[1], content=True)
@@ -351,7 +351,7 @@ def test_a_path_that_climbs_is_a_bad_records() -> None:
 def test_a_path_that_no_key_can_hold_is_a_bad_records() -> None:
     """Control characters and halves of a surrogate pair, whatever class they come from."""
     values = (b"a\nb", b"\x7f", "\ud800".encode("utf-8", "surrogatepass"), "é \U0001f600".encode())
-    paths = paths_of(Own(f"{HERE}Climbing"), batch_of(*values))
+    paths = paths_of(UserDefined(f"{HERE}Climbing"), batch_of(*values))
     assert list(paths.bad) == [0, 1, 2]
     assert (
         plain(paths.bad[0], content=True)
@@ -361,7 +361,7 @@ def test_a_path_that_no_key_can_hold_is_a_bad_records() -> None:
 
 def test_an_extractor_of_the_users_own() -> None:
     """Its times go through the same buckets and patterns."""
-    paths = paths_of(by_hour(Own(f"{HERE}KeyTime")), batch_of(b"1", None, b"x" * 12))
+    paths = paths_of(by_hour(UserDefined(f"{HERE}KeyTime")), batch_of(b"1", None, b"x" * 12))
     assert (paths.each[0], paths.each[2]) == ("year=1970/month=01/day=01/hour=00", "year=2001/month=09/day=09/hour=01")
     assert list(paths.bad) == [1]
 
@@ -369,12 +369,12 @@ def test_an_extractor_of_the_users_own() -> None:
 @pytest.mark.parametrize(
     ("partitioner", "said"),
     [
-        (Own("no.such.module:Paths"), "ModuleNotFoundError: No module named 'no'"),
-        (Own(f"{HERE}Nothing"), "has no class Nothing"),
-        (Own(f"{HERE}KeyTime"), "the class KeyTime has no method encode"),
-        (Own(f"{HERE}Broken"), "must give 1 str or None, and gave int"),
-        (Own(f"{HERE}Leaving"), "raised SystemExit: 3"),
-        (by_hour(Own(f"{HERE}Broken")), "raised KeyError (text of 4 characters)"),
+        (UserDefined("no.such.module:Paths"), "ModuleNotFoundError: No module named 'no'"),
+        (UserDefined(f"{HERE}Nothing"), "has no class Nothing"),
+        (UserDefined(f"{HERE}KeyTime"), "the class KeyTime has no method encode"),
+        (UserDefined(f"{HERE}Broken"), "must give 1 str or None, and gave int"),
+        (UserDefined(f"{HERE}Leaving"), "raised SystemExit: 3"),
+        (by_hour(UserDefined(f"{HERE}Broken")), "raised KeyError (text of 4 characters)"),
     ],
 )
 def test_a_class_that_cannot_be_used_is_named(partitioner: Partitioner, said: str) -> None:

@@ -10,7 +10,7 @@ from kafka_s3.commit_log import FailedRange, Interval, PlannedRange
 from kafka_s3.planning import cut, end_offset, make_batch, share
 from kafka_s3.ports import PartitionOffsets, TimedOffset
 from kafka_s3.ranges import OffsetRange, TopicPartition
-from kafka_s3.settings.model import Limits
+from kafka_s3.settings.run import Limits
 from tests.support import make_settings
 
 END, NOW = 1_000, 2_000

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kafka_s3.converters.anything import ANYTHING, NESTING_MAX, json_to_anything
 from kafka_s3.converters.primitives import SCHEMAS, Primitive
 from kafka_s3.rows import Tombstone, Unwritable
-from kafka_s3.settings.content import Converter
+from kafka_s3.settings.converters import Converter
 
 NUMBERS = {
     Converter.SHORT: "h",

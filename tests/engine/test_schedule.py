@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kafka_s3.commit_log import Interval
 from kafka_s3.schedule import boundaries, following, last_complete, latest, slots
-from kafka_s3.settings.model import ScheduleSettings
+from kafka_s3.settings.schedule import ScheduleSettings
 
 HOUR = 3_600_000
 DAY = 24 * HOUR

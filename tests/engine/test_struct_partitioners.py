@@ -20,8 +20,8 @@ from kafka_s3.records import ColumnBatch, Record
 from kafka_s3.rows import Rows
 from kafka_s3.schemas.datums import codec
 from kafka_s3.schemas.model import Branch, Schema, schema_of
-from kafka_s3.settings.content import Converter, ConverterSettings, SubjectNames
-from kafka_s3.settings.model import (
+from kafka_s3.settings.converters import Converter, ConverterSettings
+from kafka_s3.settings.paths import (
     DefaultPartitioner,
     FieldPartitioner,
     FieldTime,
@@ -29,6 +29,7 @@ from kafka_s3.settings.model import (
     SchemaAffix,
     TimePartitioner,
 )
+from kafka_s3.settings.registry import SubjectNames
 from kafka_s3.shown import plain
 from tests.support import make_settings
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from kafka_s3.converters.build import converter_for
 from kafka_s3.converters.text import JsonLines, bytes_to_json, strings_to_json, take_bytes
 from kafka_s3.rows import Lines, Tombstone, Unwritable
-from kafka_s3.settings.content import Converter, ConverterSettings, FileSettings, Format
+from kafka_s3.settings.converters import Converter, ConverterSettings
+from kafka_s3.settings.formats import FileSettings, Format
 
 MARK = b"\xef\xbb\xbf"
 

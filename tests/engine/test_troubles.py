@@ -7,7 +7,7 @@ import pytest
 from kafka_s3.commit_log import FailedRange, TopicState
 from kafka_s3.ports import PartitionOffsets, TopicView
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.settings.model import Policies
+from kafka_s3.settings.run import Policies
 from kafka_s3.troubles import LeftOut, Settlement, Trouble, deleted, recreated, settle, trouble_with
 
 TP = TopicPartition("orders", 0)

@@ -24,7 +24,7 @@ from kafka_s3.schemas.datums import codec
 from kafka_s3.schemas.model import Avro, Branch, Schema, schema_of
 from kafka_s3.schemas.nodes import Node, graph
 from kafka_s3.schemas.parse import SchemaError
-from kafka_s3.settings.content import Converter, ConverterSettings
+from kafka_s3.settings.converters import Converter, ConverterSettings
 from kafka_s3.shown import plain
 from tests.schemas.evolution import is_valid, same
 from tests.schemas.strategies import avro_schemas, values_of

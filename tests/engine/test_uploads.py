@@ -16,7 +16,7 @@ from kafka_s3.families import Body, Holds
 from kafka_s3.memory import MemoryStore
 from kafka_s3.naming import COLLISIONS_MAX, DataName, KeyLayout
 from kafka_s3.ports import Put
-from kafka_s3.settings.model import Tagging
+from kafka_s3.settings.s3 import Tagging
 
 NAME = DataName("orders", "partition=0", 0, 42, ".json")
 FIRST = "topics/orders/partition=0/orders+0+0000000042.json"

@@ -19,8 +19,9 @@ from kafka_s3.naming import DataName, KeyLayout, format_data_key
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import ColumnBatch, Record, RecordBatch
 from kafka_s3.rows import Stage
-from kafka_s3.settings.content import Compression, Gzip, NoCompression, NullValues
+from kafka_s3.settings.formats import Compression, Gzip, NoCompression
 from kafka_s3.settings.model import Settings
+from kafka_s3.settings.values import NullValues
 from kafka_s3.writer import RangeWriter, Rejected, Written
 from tests.support import identified, make_settings
 

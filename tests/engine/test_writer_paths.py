@@ -15,8 +15,12 @@ from hypothesis import strategies as st
 from kafka_s3.records import Record
 from kafka_s3.schemas.groups import Groups
 from kafka_s3.schemas.model import Compatibility
-from kafka_s3.settings.content import Compression, Converter, Gzip, NullValues, Own
-from kafka_s3.settings.model import FieldPartitioner, FieldTime, RecordTime, Settings, TimePartitioner
+from kafka_s3.settings.converters import Converter
+from kafka_s3.settings.formats import Compression, Gzip
+from kafka_s3.settings.model import Settings
+from kafka_s3.settings.paths import FieldPartitioner, FieldTime, RecordTime, TimePartitioner
+from kafka_s3.settings.properties import UserDefined
+from kafka_s3.settings.values import NullValues
 from kafka_s3.writer import Written
 from tests.engine.members import ENVELOPE, enveloped, settings_with
 from tests.engine.members import write as write_families
@@ -223,7 +227,7 @@ def test_where_an_object_of_an_own_format_ends_does_not_show_how_the_records_cam
 ) -> None:
     """What a class adds to the values does not count: a limit in bytes cuts the same objects whatever the batches."""
     records = [Record(offset, b"x" * length, timestamp_ms=0) for offset, length in enumerate(lengths)]
-    own = Own(f"{__name__}:Bracketed")
+    own = UserDefined(f"{__name__}:Bracketed")
     settings = make_settings(converter=Converter.BYTE_ARRAY, format=own, flush_size=100, object_bytes_max=bytes_max)
     assert write(settings, records, cuts)[0] == write(settings, records)[0]
 
@@ -246,7 +250,7 @@ class Bracketed:
 @pytest.mark.parametrize("compression", [None, Gzip()])
 def test_a_format_of_the_users_own(compression: Gzip | None) -> None:
     """It makes the bytes of an object; names, boundaries and compression are ours."""
-    settings = make_settings(format=Own(f"{__name__}:Bracketed"), flush_size=2)
+    settings = make_settings(format=UserDefined(f"{__name__}:Bracketed"), flush_size=2)
     if compression:
         settings = compressed(settings, compression)
     written, uploads = write(settings, [Record(n, b"%d" % n) for n in range(3)], cuts=[1])

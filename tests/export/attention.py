@@ -20,7 +20,8 @@ from kafka_s3.export.status import problems
 from kafka_s3.memory import MemoryBroker, MemoryLetters
 from kafka_s3.ports import Broker, PartitionOffsets
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.settings.model import DeadLetters, Policies
+from kafka_s3.settings.connect import DeadLetters
+from kafka_s3.settings.run import Policies
 from tests.export.place import TOPIC, Place
 
 CONFIG = "/connectors/orders.properties"

@@ -19,7 +19,8 @@ from kafka_s3.memory import MemoryBroker
 from kafka_s3.ports import ObjectInfo, TopicView
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
-from kafka_s3.settings.content import Converter, Format, Gzip
+from kafka_s3.settings.converters import Converter
+from kafka_s3.settings.formats import Format, Gzip
 from tests.export.sink import Encode, Sink, by_field, hourly
 from tests.export.world import World
 from tests.support import identified, make_settings, request, rows_of

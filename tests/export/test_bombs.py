@@ -21,7 +21,7 @@ from kafka_s3.formats.compression import open_stream
 from kafka_s3.letters import LETTER_BYTES_FREE, LETTER_RATIO_MAX, encode, letter_bytes_max
 from kafka_s3.memory import MemoryStore
 from kafka_s3.naming import DataName, LogLayout
-from kafka_s3.settings.content import Gzip
+from kafka_s3.settings.formats import Gzip
 from tests.export.letters import letter, put_letters, replace_range
 from tests.export.logs import settings_of
 from tests.support import make_settings

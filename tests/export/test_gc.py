@@ -26,8 +26,9 @@ from kafka_s3.naming import DataName, KeyLayout, Naming, format_data_key
 from kafka_s3.ports import Put
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.s3 import S3Store
-from kafka_s3.settings.content import NullValues
-from kafka_s3.settings.model import DefaultPartitioner, FieldPartitioner, Partitioner, S3Settings
+from kafka_s3.settings.paths import DefaultPartitioner, FieldPartitioner, Partitioner
+from kafka_s3.settings.s3 import S3Settings
+from kafka_s3.settings.values import NullValues
 from tests.export.logs import HandMade, settings_of
 from tests.export.world import World
 from tests.support import make_settings, request

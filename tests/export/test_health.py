@@ -17,7 +17,7 @@ from kafka_s3.memory import MemoryBroker
 from kafka_s3.ports import Broker
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
-from kafka_s3.settings.model import ScheduleSettings
+from kafka_s3.settings.schedule import ScheduleSettings
 from tests.export.world import World
 from tests.support import HOUR_MS, make_settings, request
 

@@ -13,7 +13,7 @@ from kafka_s3.export.rewind import accept_by_hand, look, rewind
 from kafka_s3.export.verify.verify import verify
 from kafka_s3.ports import NO_TOPIC_ID
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.settings.model import Policies
+from kafka_s3.settings.run import Policies
 from tests.export.place import TOPIC, DiedError, Place, die
 from tests.support import request
 

@@ -12,7 +12,7 @@ from kafka_s3.export.report import RunReport
 from kafka_s3.export.run import prepare
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
-from kafka_s3.settings.model import Policies
+from kafka_s3.settings.run import Policies
 from tests.export.place import TOPIC, Place
 from tests.support import request, rows_of
 

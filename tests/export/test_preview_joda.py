@@ -10,7 +10,7 @@ from kafka_s3.joda.zones import zone
 from kafka_s3.naming import parse_data_key
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
-from kafka_s3.settings.model import RecordTime, TimePartitioner
+from kafka_s3.settings.paths import RecordTime, TimePartitioner
 from tests.engine.joda.tables import rows, same_rules
 from tests.support import make_settings
 from tools.joda.cases import LETTERS

@@ -25,8 +25,8 @@ from kafka_s3.memory import MemoryLetters, MemoryStore
 from kafka_s3.naming import LogLayout
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
-from kafka_s3.settings.content import Converter
-from kafka_s3.settings.model import Policies
+from kafka_s3.settings.converters import Converter
+from kafka_s3.settings.run import Policies
 from tests.export.letters import TIME_MS, commit, commit_letters, letter, put_letters, replace_range
 from tests.export.place import Place
 from tests.support import make_settings, request

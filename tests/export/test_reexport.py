@@ -34,8 +34,9 @@ from kafka_s3.naming import KeyLayout
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.settings import from_mapping
-from kafka_s3.settings.content import FileSettings, Format
-from kafka_s3.settings.model import Policies, RunTime, TimePartitioner
+from kafka_s3.settings.formats import FileSettings, Format
+from kafka_s3.settings.paths import RunTime, TimePartitioner
+from kafka_s3.settings.run import Policies
 from tests.export.logs import settings_of
 from tests.export.place import TOPIC
 from tests.export.windows import WINDOW, Windows

@@ -22,7 +22,7 @@ from kafka_s3.memory import MemoryBroker, MemoryStore
 from kafka_s3.naming import KeyLayout
 from kafka_s3.records import Record
 from kafka_s3.settings import from_mapping
-from kafka_s3.settings.content import Format
+from kafka_s3.settings.formats import Format
 from tests.export.logs import settings_of
 from tests.export.place import TOPIC
 from tests.export.windows import WINDOW, Windows

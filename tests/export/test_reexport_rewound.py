@@ -11,7 +11,7 @@ from kafka_s3.crash_points import CrashPoint
 from kafka_s3.errors import TemporaryError
 from kafka_s3.export.rewind import look, rewind
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.settings.model import Policies
+from kafka_s3.settings.run import Policies
 from tests.export.place import TOPIC
 from tests.export.windows import Windows
 from tests.support import request

@@ -20,7 +20,7 @@ from kafka_s3.export.reexport.window import of_window
 from kafka_s3.export.task import export_range
 from kafka_s3.letters import decode
 from kafka_s3.records import Record
-from kafka_s3.settings.model import Policies
+from kafka_s3.settings.run import Policies
 from tests.export.overtaken import Overtaken
 from tests.export.place import TOPIC
 from tests.export.test_reexport_leftovers import NAME, again, change_flush_size

@@ -22,7 +22,7 @@ from kafka_s3.export.run import Exporter
 from kafka_s3.letters import DeadLetter, encode
 from kafka_s3.memory import MemoryBroker, MemoryLetters, MemoryStore
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.settings.model import DeadLetters
+from kafka_s3.settings.connect import DeadLetters
 from tests.export.letters import ORDERS, commit, commit_letters, letter, put_letters, replace_range
 from tests.support import make_settings
 

@@ -12,7 +12,8 @@ from kafka_s3.export.rewind import Found, accept_by_hand, look, rewind
 from kafka_s3.export.verify.verify import verify
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
-from kafka_s3.settings.model import KafkaSettings, Policies
+from kafka_s3.settings.kafka import KafkaSettings
+from kafka_s3.settings.run import Policies
 from tests.export.place import TOPIC, Place
 from tests.export.world import World
 from tests.support import identified, make_settings, request, rows_of

@@ -30,7 +30,7 @@ from kafka_s3.export.run import begin, prepare
 from kafka_s3.memory import MemoryStore
 from kafka_s3.naming import LogLayout, parse_seq
 from kafka_s3.records import Record
-from kafka_s3.settings.model import ScheduleSettings
+from kafka_s3.settings.schedule import ScheduleSettings
 from tests.export.place import TOPIC, Place
 from tests.support import HOUR_MS, make_settings, request
 

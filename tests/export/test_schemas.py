@@ -12,8 +12,9 @@ from kafka_s3.errors import ConfigurationError, RegistryUnavailable
 from kafka_s3.export.schemas import KNOWN_CHARS_MAX, KNOWN_VERSIONS_CHARS_MAX, known_schemas, merge
 from kafka_s3.memory import MemoryRegistry, folder_registry
 from kafka_s3.ports import KnownSchemas, RegisteredSchema
-from kafka_s3.settings.content import Converter, ConverterSettings, SubjectNames
+from kafka_s3.settings.converters import Converter, ConverterSettings
 from kafka_s3.settings.model import Settings
+from kafka_s3.settings.registry import SubjectNames
 from tests.support import make_settings
 
 AVRO = ConverterSettings(Converter.AVRO)

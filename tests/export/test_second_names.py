@@ -19,7 +19,7 @@ from kafka_s3.export.garbage.gc import collect, delete
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
 from kafka_s3.export.verify.verify import Kafka, Verified, verify
 from kafka_s3.memory import MemoryStore
-from kafka_s3.settings.content import FileSettings, Format, Gzip
+from kafka_s3.settings.formats import FileSettings, Format, Gzip
 from tests.export.place import DiedError, Place, die
 from tests.support import identified, objects_of, rows_of
 

@@ -10,7 +10,7 @@ from kafka_s3.commit_log import ObjectEntry
 from kafka_s3.export.log import Log, open_log
 from kafka_s3.memory import MemoryStore
 from kafka_s3.s3 import S3Store
-from kafka_s3.settings.model import S3Settings, Tagging
+from kafka_s3.settings.s3 import S3Settings, Tagging
 from tests.export.world import World
 from tests.support import make_settings, objects_of
 from tools.parts.s3 import MotoServer

@@ -14,7 +14,8 @@ from kafka_s3.documents import decode, encode
 from kafka_s3.errors import KafkaUnavailable, StoreUnavailable
 from kafka_s3.export.verify.verify import Kafka, Verified, verify
 from kafka_s3.records import Record
-from kafka_s3.settings.content import FileSettings, Format, Gzip, NullValues
+from kafka_s3.settings.formats import FileSettings, Format, Gzip
+from kafka_s3.settings.values import NullValues
 from tests.export.world import World
 from tests.support import make_settings
 

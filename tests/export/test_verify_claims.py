@@ -14,7 +14,7 @@ from kafka_s3.export.rewind import look, rewind
 from kafka_s3.export.verify.verify import Kafka, verify
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
-from kafka_s3.settings.content import FileSettings, Format
+from kafka_s3.settings.formats import FileSettings, Format
 from tests.export.world import World
 from tests.support import make_settings, request
 

@@ -20,7 +20,8 @@ from kafka_s3.errors import (
 from kafka_s3.export.rewind import accept_by_hand, look, rewind
 from kafka_s3.export.run import prepare, run
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.settings.model import Policies, ScheduleSettings
+from kafka_s3.settings.run import Policies
+from kafka_s3.settings.schedule import ScheduleSettings
 from tests.export.place import TOPIC, Place
 from tests.support import HOUR_MS, request
 

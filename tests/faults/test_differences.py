@@ -6,7 +6,7 @@ import base64
 import zlib
 
 from kafka_s3.formats.compression import open_stream
-from kafka_s3.settings.content import Gzip
+from kafka_s3.settings.formats import Gzip
 from tests.faults.differences import described
 
 PLAIN = b'{"n": 1, "words": "alpha bravo"}\n' * 99

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_s3.kafka import KafkaBroker
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.settings.model import KafkaSettings
+from kafka_s3.settings.kafka import KafkaSettings
 from tests.support import make_settings
 from tools.parts.kafka import KafkaBroker as Server
 

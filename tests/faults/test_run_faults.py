@@ -17,7 +17,8 @@ from kafka_s3.export.verify.verify import Kafka, verify
 from kafka_s3.memory import MemoryBroker
 from kafka_s3.records import Record
 from kafka_s3.s3 import S3Store
-from kafka_s3.settings.model import RetrySettings, S3Settings, Settings
+from kafka_s3.settings.model import Settings
+from kafka_s3.settings.s3 import RetrySettings, S3Settings
 from tests.faults.s3_proxy import AFTER, BEFORE, Again, Cut, Delay, Fault, Refuse, Reset, Rule, S3Proxy, Silence
 from tests.support import identified, make_settings, objects_of, request, rows_of
 from tools.parts.s3 import VersityGateway

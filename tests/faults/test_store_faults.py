@@ -15,7 +15,7 @@ from kafka_s3.families import Body, Holds
 from kafka_s3.naming import DataName, KeyLayout
 from kafka_s3.ports import ObjectInfo, OpenUpload, Put
 from kafka_s3.s3 import S3Store
-from kafka_s3.settings.model import RetrySettings, S3Settings
+from kafka_s3.settings.s3 import RetrySettings, S3Settings
 from tests.faults.s3_proxy import AFTER, BEFORE, Again, Cut, Delay, Fault, Refuse, Reset, Rule, S3Proxy, Silence
 from tools.parts.s3 import VersityGateway
 

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from kafka_s3.formats.avro import BLOCK, AvroFormat
 from kafka_s3.schemas.model import schema_of
-from kafka_s3.settings.content import AvroCodec
+from kafka_s3.settings.formats import AvroCodec
 from tests.formats.structs import ROW, EncodedStructs, PlainStructs, datum, field_schema, file_of, row
 from tests.schemas.strategies import avro_schemas, values_of
 

@@ -26,7 +26,7 @@ from kafka_s3.formats.compression import BLOCK
 from kafka_s3.formats.lines import LineFormat
 from kafka_s3.naming import DataName, format_block_key, parse_block_key
 from kafka_s3.rows import Lines
-from kafka_s3.settings.content import FileSettings, Format, Gzip
+from kafka_s3.settings.formats import FileSettings, Format, Gzip
 from tools.parts.s3 import MotoServer
 
 

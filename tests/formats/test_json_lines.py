@@ -16,7 +16,7 @@ from kafka_s3.formats.json_lines import JsonArray, JsonLinesFormat
 from kafka_s3.formats.json_text import writer_for
 from kafka_s3.rows import Lines
 from kafka_s3.schemas.model import schema_of
-from kafka_s3.settings.content import DecimalFormat, Gzip, NoCompression
+from kafka_s3.settings.formats import DecimalFormat, Gzip, NoCompression
 
 SCHEMA = schema_of({"type": "record", "name": "r", "fields": [{"name": "a", "type": ["null", "double"]}]})
 FORMATS = [JsonLinesFormat, JsonArray]

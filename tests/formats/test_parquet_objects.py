@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from kafka_s3.formats.parquet import ParquetFormat
 from kafka_s3.schemas.arrow import DEPTH_MAX, ColumnsError, arrow_type, from_values
 from kafka_s3.schemas.model import Branch, schema_of
-from kafka_s3.settings.content import ParquetCodec
+from kafka_s3.settings.formats import ParquetCodec
 from tests.formats.structs import ROW, PlainStructs, field_schema, file_of, row
 from tests.schemas.strategies import avro_schemas, values_of
 

@@ -20,7 +20,8 @@ from kafka_s3.memory import MemoryBroker
 from kafka_s3.ranges import OffsetRange
 from kafka_s3.retries import Retrying
 from kafka_s3.s3 import S3Store
-from kafka_s3.settings.model import Anonymous, RetrySettings, S3Settings
+from kafka_s3.settings.credentials import Anonymous
+from kafka_s3.settings.s3 import RetrySettings, S3Settings
 from tests.interleavings import wire
 from tests.interleavings.bucket import Bucket
 from tests.interleavings.scheduler import Actor, Died, Scheduler

@@ -19,7 +19,8 @@ from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.records import Record
 from kafka_s3.schemas.model import Schema, schema_of
 from kafka_s3.schemas.nodes import graph
-from kafka_s3.settings.content import AvroCodec, Converter, Format, ParquetCodec
+from kafka_s3.settings.converters import Converter
+from kafka_s3.settings.formats import AvroCodec, Format, ParquetCodec
 from kafka_s3.settings.model import Settings
 from tests.pairs.exported import export, settings_of
 from tests.pairs.kinds import PLAIN, avro_bytes, kinds

@@ -17,13 +17,14 @@ from typing import Any
 
 from kafka_s3.schemas.model import Branch, Schema
 from kafka_s3.schemas.nodes import Node, graph
-from kafka_s3.settings.content import Format, Own
+from kafka_s3.settings.formats import Format
+from kafka_s3.settings.properties import UserDefined
 from tests.pairs.kinds import ENVELOPE, PLAIN, TYPED, Case
 from tests.pairs.readers import json_of
 from tests.schemas.evolution import same
 
-OWN = Own("tests.pairs.framed:Framed")
-FORMATS: Mapping[Format | Own, str] = {
+OWN = UserDefined("tests.pairs.framed:Framed")
+FORMATS: Mapping[Format | UserDefined, str] = {
     **{each: each.value.rpartition(".")[2] for each in Format},
     OWN: "a class of your own",
 }
@@ -103,7 +104,7 @@ _NUMBER = {
     Format.PARQUET: Keeps("keys only: a column", _columns),
 }
 
-KEEPS: Mapping[tuple[str, Format | Own], Keeps] = {
+KEEPS: Mapping[tuple[str, Format | UserDefined], Keeps] = {
     ("AvroConverter", Format.JSON): Keeps("JSON ¹", _as_json),
     ("AvroConverter", Format.AVRO): Keeps("everything, the writer's schema too", _value_kept),
     ("AvroConverter", Format.PARQUET): Keeps("columns ¹", _columns),

@@ -12,7 +12,8 @@ from kafka_s3.families import Member
 from kafka_s3.ports import Registries
 from kafka_s3.records import Record
 from kafka_s3.rows import Stage
-from kafka_s3.settings.content import Format, Own
+from kafka_s3.settings.formats import Format
+from kafka_s3.settings.properties import UserDefined
 from tests.pairs.exported import export, registries_of, settings_of
 from tests.pairs.kinds import Batch, kinds
 from tests.pairs.readers import avro_values, json_of, parquet_rows
@@ -51,7 +52,7 @@ def _batch(batch: Batch, foreign: list[bytes | None], random: Random) -> list[tu
 
 
 @pytest.mark.parametrize(("side", "name", "format"), PAIRS, ids=str)
-def test_no_bytes_are_too_odd(side: str, name: str, format: Format | Own) -> None:
+def test_no_bytes_are_too_odd(side: str, name: str, format: Format | UserDefined) -> None:
     """Random bytes, and values that were damaged, among good ones: nothing is raised, every refusal says why, the good
     ones are written, and readers take the objects."""
     kind = kinds()[name]
@@ -86,7 +87,7 @@ def test_no_bytes_are_too_odd(side: str, name: str, format: Format | Own) -> Non
     survives()
 
 
-def _count(bodies: list[bytes], format: Format | Own) -> int | None:
+def _count(bodies: list[bytes], format: Format | UserDefined) -> int | None:
     """How many records readers find; `None` where lines are what the producer made of them."""
     match format:
         case Format.JSON:

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.settings.content import Format, Own
+from kafka_s3.settings.formats import Format
+from kafka_s3.settings.properties import UserDefined
 from tests.pairs.exported import is_allowed, settings_of
 from tests.pairs.hostile import OPTIONS, PARTITIONERS, Figures, record_of, tried, values_of
 from tests.pairs.kinds import Batch, kinds
@@ -22,7 +23,7 @@ from tests.pairs.test_round_trips import VALUES, properties_of
 TRIAL_S = float(os.environ.get("HOSTILE_SECONDS", "600"))
 
 
-def one(name: str, format: Format | Own, batch: Batch, random: Random, figures: Figures) -> None:
+def one(name: str, format: Format | UserDefined, batch: Batch, random: Random, figures: Figures) -> None:
     """One range of a pair, under a partitioner and options that are allowed with it."""
     by, more = _chosen(name, format, batch, random)
     values, schemas = values_of(name, batch, random, damaged)
@@ -34,7 +35,7 @@ def one(name: str, format: Format | Own, batch: Batch, random: Random, figures: 
             figures.contained[text.partition(" raised ")[2][:80]] = figures.contained.get(text, 0) + 1
 
 
-def _chosen(name: str, format: Format | Own, batch: Batch, random: Random) -> tuple[str, dict[str, str]]:
+def _chosen(name: str, format: Format | UserDefined, batch: Batch, random: Random) -> tuple[str, dict[str, str]]:
     """A partitioner and options that the settings take with this pair."""
     while True:
         by = random.choice(list(PARTITIONERS))
@@ -52,7 +53,7 @@ def _chosen(name: str, format: Format | Own, batch: Batch, random: Random) -> tu
             return by, more
 
 
-def _hunt(name: str, format: Format | Own, examples: int, seed: int, figures: Figures) -> None:
+def _hunt(name: str, format: Format | UserDefined, examples: int, seed: int, figures: Figures) -> None:
     @settings(
         max_examples=examples,
         deadline=None,
@@ -69,7 +70,7 @@ def _hunt(name: str, format: Format | Own, examples: int, seed: int, figures: Fi
 
 
 @pytest.mark.parametrize(("name", "format"), VALUES, ids=str)
-def test_no_record_stops_more_than_itself(name: str, format: Format | Own) -> None:
+def test_no_record_stops_more_than_itself(name: str, format: Format | UserDefined) -> None:
     """A few ranges of every pair of converter and format, the same each time."""
     figures = Figures()
     _hunt(name, format, 3, 0, figures)

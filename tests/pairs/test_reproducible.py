@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.settings.content import AvroCodec, Format, ParquetCodec
-from kafka_s3.settings.format_names import FORMATS
+from kafka_s3.settings.formats import FORMATS, AvroCodec, Format, ParquetCodec
 from tests.pairs.plans import COUNT, every_hash, plans
 
 ROOT = Path(__file__).parents[2]

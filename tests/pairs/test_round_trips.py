@@ -16,7 +16,8 @@ from kafka_s3.ports import Registries
 from kafka_s3.records import Record
 from kafka_s3.schemas.model import Schema
 from kafka_s3.schemas.nodes import graph
-from kafka_s3.settings.content import Format, Own, ParquetCodec
+from kafka_s3.settings.formats import Format, ParquetCodec
+from kafka_s3.settings.properties import UserDefined
 from tests.pairs.exported import Exported, export, is_allowed, registries_of, settings_of
 from tests.pairs.framed import unframed
 from tests.pairs.kinds import Batch, Kind, kinds
@@ -29,11 +30,11 @@ _EXAMPLES = {"AvroConverter": 40, "JsonConverter": 30, "JsonConverter and a sche
 _SEPARATOR = "--\r\n"
 
 
-def _name_of(format: Format | Own) -> str:
-    return format.path if isinstance(format, Own) else format.value
+def _name_of(format: Format | UserDefined) -> str:
+    return format.path if isinstance(format, UserDefined) else format.value
 
 
-def properties_of(kind: Kind, format: Format | Own, side: str) -> dict[str, str]:
+def properties_of(kind: Kind, format: Format | UserDefined, side: str) -> dict[str, str]:
     """The keys lie beside values that are JSON."""
     if side == "value":
         return {**kind.properties(side), "format.class": _name_of(format)}
@@ -45,7 +46,7 @@ def properties_of(kind: Kind, format: Format | Own, side: str) -> dict[str, str]
     }
 
 
-def allowed(side: str) -> Iterator[tuple[str, Format | Own]]:
+def allowed(side: str) -> Iterator[tuple[str, Format | UserDefined]]:
     """The pairs that the settings take."""
     for kind in kinds().values():
         for format in FORMATS:
@@ -69,7 +70,9 @@ def test_readmes_table_is_this_one() -> None:
     assert readme() in README
 
 
-def found_in(exported: Exported, member: Member, format: Format | Own, single: str | None, array: bool) -> list[Any]:
+def found_in(
+    exported: Exported, member: Member, format: Format | UserDefined, single: str | None, array: bool
+) -> list[Any]:
     """Every value in the order of the records: bytes of lines, values of the others. `single`: Parquet's one column."""
     found: list[Any] = []
     keys = [made.key for made in exported.written.objects]
@@ -78,7 +81,7 @@ def found_in(exported: Exported, member: Member, format: Format | Own, single: s
     return found
 
 
-def _values_in(body: bytes, format: Format | Own, single: str | None, array: bool) -> list[Any]:
+def _values_in(body: bytes, format: Format | UserDefined, single: str | None, array: bool) -> list[Any]:
     match format:
         case Format.AVRO:
             return avro_values(body)
@@ -86,7 +89,7 @@ def _values_in(body: bytes, format: Format | Own, single: str | None, array: boo
             return [row if single is None else row[single] for row in parquet_rows(body)]
         case Format.BYTE_ARRAY:
             return body.split(_SEPARATOR.encode())[:-1]
-        case Own():
+        case UserDefined():
             return unframed(body)
         case Format.JSON if array:
             texts = body.removeprefix(b"[").removesuffix(b"]\n").split(b",\n")
@@ -97,7 +100,7 @@ def _values_in(body: bytes, format: Format | Own, single: str | None, array: boo
             return body.split(b"\n")[:-1]
 
 
-def options(format: Format | Own) -> st.SearchStrategy[dict[str, str]]:
+def options(format: Format | UserDefined) -> st.SearchStrategy[dict[str, str]]:
     """What the format can be told."""
     gzip = {"s3.compression.type": st.sampled_from(["none", "gzip"])}
     match format:
@@ -129,7 +132,7 @@ def _records(batch: Batch, side: str) -> list[Record]:
 
 
 @pytest.mark.parametrize(("side", "name", "format"), PAIRS, ids=str)
-def test_what_was_produced_is_what_readers_find(side: str, name: str, format: Format | Own) -> None:
+def test_what_was_produced_is_what_readers_find(side: str, name: str, format: Format | UserDefined) -> None:
     """Random values, under random schemas where there are any, and every option of the format: each record is in the
     objects, once, in order, and is what the table says."""
     kind, keeps = kinds()[name], KEEPS[name, format]

@@ -18,7 +18,8 @@ from kafka_s3.memory import MemoryBroker, MemoryRegistry, MemoryStore
 from kafka_s3.naming import LogLayout
 from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.records import Record, RecordBatch
-from kafka_s3.settings.content import Format, Own
+from kafka_s3.settings.formats import Format
+from kafka_s3.settings.properties import UserDefined
 from tests.pairs.exported import AT_MS, is_allowed, settings_of
 from tests.pairs.hostile import OPTIONS, PARTITIONERS, TP
 from tests.pairs.kinds import ENVELOPE, TYPED, kinds, zigzag
@@ -94,7 +95,7 @@ def _records(kind: str, side: str, number: int) -> list[Record]:
     return made
 
 
-def _range(kind: str, side: str, format: Format | Own, number: int, more: Mapping[str, str]) -> tuple[str, int]:
+def _range(kind: str, side: str, format: Format | UserDefined, number: int, more: Mapping[str, str]) -> tuple[str, int]:
     """All that is said of a range, and how many records were refused."""
     random = Random(f"{kind} {side} {format} {number}")
     while True:
@@ -142,7 +143,7 @@ def _said(result: RangeResult, log: Log) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("side", "kind", "format"), PAIRS, ids=str)
-def test_no_reason_says_what_a_record_holds(side: str, kind: str, format: Format | Own) -> None:
+def test_no_reason_says_what_a_record_holds(side: str, kind: str, format: Format | UserDefined) -> None:
     """A card's number as values, keys, headers, names of fields, numbers and lengths, under every pair: each record is
     written or refused, and what is said of it does not hold six digits of the number."""
     refused = 0

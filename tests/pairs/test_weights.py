@@ -13,7 +13,7 @@ from kafka_s3.ports import Registries
 from kafka_s3.records import Record
 from kafka_s3.rows import Unwritable
 from kafka_s3.schemas.model import schema_of
-from kafka_s3.settings.content import Format
+from kafka_s3.settings.formats import Format
 from tests.pairs.exported import export, registries_of, settings_of
 from tests.pairs.kinds import ENVELOPE, PLAIN, TYPED, kinds
 from tests.pairs.weights import SMALL, Weight, said, shapes, weighed

@@ -22,7 +22,8 @@ from typing import Any
 from kafka_s3.ports import Registries
 from kafka_s3.records import Record
 from kafka_s3.schemas.model import Schema, schema_of
-from kafka_s3.settings.content import Format, Own
+from kafka_s3.settings.formats import Format
+from kafka_s3.settings.properties import UserDefined
 from tests.pairs.exported import export, is_allowed, registries_of, settings_of
 from tests.pairs.kinds import ENVELOPE, PLAIN, TYPED, kinds, zigzag
 
@@ -288,9 +289,11 @@ class Weight:
     said: Sequence[str]
 
 
-def weighed(kind: str, format: Format | Own, shape: Shape, small: Shape, options: Mapping[str, str]) -> Weight | None:
+def weighed(
+    kind: str, format: Format | UserDefined, shape: Shape, small: Shape, options: Mapping[str, str]
+) -> Weight | None:
     """One record's weight, in a child of this process; `None` if the settings are not allowed."""
-    own = "tests.pairs.framed:Framed" if isinstance(format, Own) else format.value
+    own = "tests.pairs.framed:Framed" if isinstance(format, UserDefined) else format.value
     properties = {**kinds()[kind].properties("value"), "format.class": own, "errors.tolerance": "all", **options}
     properties |= shape.properties or {}
     if not is_allowed(properties):

@@ -28,7 +28,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_s3.settings.content import AvroCodec, ParquetCodec
+from kafka_s3.settings.formats import AvroCodec, ParquetCodec
 from tests.formats.test_avro_objects import read as read_avro
 from tests.readers.conftest import MakePlace
 from tests.readers.everything import EVERYTHING, FIELDS, FIRST, KEY, ROWS, complete, registered

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from kafka_s3.crash_points import CrashPoint
 from kafka_s3.planning import RunRequest
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.settings.model import Policies
+from kafka_s3.settings.run import Policies
 from tests.scenario.kafka import Sort
 from tests.scenario.processes import THIS, Engine, Fate, What
 from tests.scenario.world import ANCIENT_MS, FUTURE_MS, MINUTE_MS, PARTITIONERS, SLEEPERS_MAX, Shape, World

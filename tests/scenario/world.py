@@ -17,18 +17,19 @@ from kafka_s3.memory import MemoryStore
 from kafka_s3.planning import RunRequest
 from kafka_s3.ports import Broker, ObjectStore
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.settings.content import FileSettings, Format, Gzip, NoCompression, NullValues
-from kafka_s3.settings.model import (
+from kafka_s3.settings.formats import FileSettings, Format, Gzip, NoCompression
+from kafka_s3.settings.model import Settings
+from kafka_s3.settings.paths import (
     DefaultPartitioner,
     FieldPartitioner,
     Partitioner,
-    Policies,
     RecordTime,
     RunTime,
-    ScheduleSettings,
-    Settings,
     TimePartitioner,
 )
+from kafka_s3.settings.run import Policies
+from kafka_s3.settings.schedule import ScheduleSettings
+from kafka_s3.settings.values import NullValues
 from tests.scenario.kafka import TOPICS, Fact, Kafka, Sort
 from tests.scenario.ledger import Ledger, name_of
 from tests.scenario.processes import READER, THIS, Engine, Fate, Process

@@ -24,7 +24,7 @@ from click.testing import Result
 from confluent_kafka import Producer
 
 from kafka_s3.commit_log import Entry
-from kafka_s3.settings.model import ScheduleSettings
+from kafka_s3.settings.schedule import ScheduleSettings
 from tests.cli.command import call
 from tests.processes import below, command_of
 from tests.support import entries_of

@@ -22,7 +22,7 @@ from kafka_s3.schemas.model import Schema, schema_of
 from kafka_s3.schemas.parse import SchemaError
 from kafka_s3.schemas.project import projector
 from kafka_s3.schemas.splice import Copied, splice
-from kafka_s3.settings.content import SubjectNames
+from kafka_s3.settings.registry import SubjectNames
 from tests.schemas.evolution import evolved
 from tests.schemas.strategies import avro_schemas, values_of
 

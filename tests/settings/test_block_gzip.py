@@ -7,7 +7,8 @@ import pytest
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.naming import KeyLayout, Naming
 from kafka_s3.settings import Loaded, from_mapping
-from kafka_s3.settings.content import Converter, Format
+from kafka_s3.settings.converters import Converter
+from kafka_s3.settings.formats import Format
 
 Load = Callable[..., Loaded]
 

@@ -3,11 +3,9 @@
 import pytest
 from confluent_kafka import Consumer
 
-from kafka_s3.settings.client import Client, pem, translate
-from kafka_s3.settings.client_names import JAVA, Renamed
-from kafka_s3.settings.jaas import Login, parse_jaas
+from kafka_s3.settings.kafka import JAVA, Renamed
+from kafka_s3.settings.kafka_client import Client, ClientLayer, Login, parse_jaas, pem, translate
 from kafka_s3.settings.properties import Kind
-from kafka_s3.settings.sources import ClientLayer
 from kafka_s3.settings.variables import Given, Source
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_s3.settings.model import Completeness
+from kafka_s3.settings.completeness import Completeness
 from tests.settings.conftest import Load, Problems
 
 ENABLE = "export.completeness.marker.enable"

@@ -8,18 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.settings import Lookups, catalogue, client_names, from_mapping, load, outline
-from kafka_s3.settings.content import Gzip
-from kafka_s3.settings.model import ScheduleSettings
+from kafka_s3.settings import Lookups, catalogue, from_mapping, kafka, load, outline
+from kafka_s3.settings.formats import Gzip
+from kafka_s3.settings.schedule import ScheduleSettings
 
 CONNECTORS = Path(__file__).parents[2] / "connectors"
 
 
 _PREFIXES = ("consumer.override.", "producer.override.", "value.converter.schema.registry.")
 _CHOICES = [choice.name for prop in catalogue.PROPERTIES.values() for choice in prop.choices]
-_NAMES = st.sampled_from(
-    [*catalogue.PROPERTIES, *(f"{prefix}{name}" for prefix in _PREFIXES for name in client_names.JAVA)]
-)
+_NAMES = st.sampled_from([*catalogue.PROPERTIES, *(f"{prefix}{name}" for prefix in _PREFIXES for name in kafka.JAVA)])
 _TEXTS = st.one_of(
     st.text(max_size=20),
     st.sampled_from(_CHOICES),

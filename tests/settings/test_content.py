@@ -11,22 +11,10 @@ from hypothesis import strategies as st
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.schemas.model import Compatibility
 from kafka_s3.settings import Loaded, Lookups, from_mapping, load, loading
-from kafka_s3.settings.content import (
-    AvroCodec,
-    Converter,
-    ConverterSettings,
-    DecimalFormat,
-    Envelope,
-    EnvelopeField,
-    FileSettings,
-    Format,
-    FormatSettings,
-    Gzip,
-    HeaderConverter,
-    NullValues,
-    ParquetCodec,
-    SubjectNames,
-)
+from kafka_s3.settings.converters import Converter, ConverterSettings, Envelope, EnvelopeField, HeaderConverter
+from kafka_s3.settings.formats import AvroCodec, DecimalFormat, FileSettings, Format, Gzip, ParquetCodec
+from kafka_s3.settings.registry import SubjectNames
+from kafka_s3.settings.values import FormatSettings, NullValues
 from tests.settings.given import ENVELOPE, INLINE, KEY_REGISTRY, PLAIN, REGISTRY, SCHEMA, WITH_KEYS
 from tests.support import MINIMAL
 
@@ -161,7 +149,7 @@ def test_which_values_which_format_holds(
     load_with: Load, monkeypatch: pytest.MonkeyPatch, values: str, written: str
 ) -> None:
     """Each pair of converter and format loads, or is a problem of value.converter with a way out."""
-    monkeypatch.setitem(loading.OWN_METHODS, "format.class", ())  # any class is one here
+    monkeypatch.setitem(loading.USER_DEFINED_METHODS, "format.class", ())  # any class is one here
     around, formats = HOLDS[values]
     if written in formats:
         assert load_with({**around, "format.class": written})

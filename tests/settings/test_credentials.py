@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafka_s3.settings import Loaded, Lookups
-from kafka_s3.settings.model import Anonymous, AssumeRole, Chain, OwnProvider, Tagging
+from kafka_s3.settings.credentials import Anonymous, AssumeRole, Chain, UserDefinedProvider
+from kafka_s3.settings.s3 import Tagging
 
 Load = Callable[..., Loaded]
 Problems = Callable[..., dict[str, str]]
@@ -80,7 +81,7 @@ def test_a_class_of_ones_own_gets_what_begins_with_the_prefix(load_with: Load) -
     }
     loaded = load_with(more, lookups=Lookups(env={"TOKEN": CANARY}))
     options = (("sts.region", "eu-west-1"), ("vault.token", CANARY))
-    assert loaded.settings.s3.credentials == OwnProvider("company_keys:Keys", options)
+    assert loaded.settings.s3.credentials == UserDefinedProvider("company_keys:Keys", options)
     rows = {row.name: row for row in loaded.report}
     assert rows["s3.credentials.provider.vault.token"].value == "[hidden]"
     assert rows["s3.credentials.provider.vault.token"].meaning == "Handed to company_keys:Keys."

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from kafka_s3.settings import Loaded
-from kafka_s3.settings.model import DeadLetters
+from kafka_s3.settings.connect import DeadLetters
 from tests.settings.given import TOLERANT, TOPIC
 
 Load = Callable[..., Loaded]

@@ -19,7 +19,7 @@ from kafka_s3.memory import MemoryBroker, MemoryStore
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.settings import Loaded, catalogue
-from kafka_s3.settings.properties import Honoured
+from kafka_s3.settings.properties import Supported
 from tests.settings import test_content_effects
 from tests.support import request
 
@@ -228,7 +228,7 @@ SHOWN: dict[str, str] = {
 
 def test_every_row_is_shown_or_refused() -> None:
     """Walks the table: what is honoured has a test that sees its effect; what is not, says so by its status."""
-    honoured = {name for name, prop in catalogue.PROPERTIES.items() if isinstance(prop.status, Honoured)}
+    honoured = {name for name, prop in catalogue.PROPERTIES.items() if isinstance(prop.status, Supported)}
     shown = [*SEEN, *test_content_effects.SEEN, *SHOWN]
     assert sorted(honoured - set(shown)) == [], "honoured, and no test shows what it does"
     assert sorted(set(shown) - honoured) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.settings.checks import FOLDER_BYTES_MAX
+from kafka_s3.settings.validators import FOLDER_BYTES_MAX
 from tests.settings.conftest import Load
 
 FOLDERS = ("topics.dir", "export.log.dir", "export.reexport.topics.dir")

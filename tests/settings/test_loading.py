@@ -9,8 +9,11 @@ import pytest
 from kafka_s3.errors import EXIT_CONFIGURATION, ConfigurationError
 from kafka_s3.naming import KeyLayout
 from kafka_s3.settings import Loaded
-from kafka_s3.settings.content import Converter, Format, Gzip, NoCompression, NullValues
-from kafka_s3.settings.model import RetrySettings, ScheduleSettings
+from kafka_s3.settings.converters import Converter
+from kafka_s3.settings.formats import Format, Gzip, NoCompression
+from kafka_s3.settings.s3 import RetrySettings
+from kafka_s3.settings.schedule import ScheduleSettings
+from kafka_s3.settings.values import NullValues
 
 Load = Callable[..., Loaded]
 Problems = Callable[..., dict[str, str]]

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kafka_s3.settings import Loaded
-from kafka_s3.settings.content import Own
-from kafka_s3.settings.model import (
+from kafka_s3.settings.paths import (
     DefaultPartitioner,
     FieldPartitioner,
     FieldTime,
@@ -17,6 +16,7 @@ from kafka_s3.settings.model import (
     SchemaAffix,
     TimePartitioner,
 )
+from kafka_s3.settings.properties import UserDefined
 
 Load = Callable[..., Loaded]
 Problems = Callable[..., dict[str, str]]
@@ -68,7 +68,7 @@ def test_daily_and_hourly_have_patterns_of_their_own(load_with: Load, name: str,
         ("Record", RecordTime()),
         ("RecordField", FieldTime("at.ms")),
         (f"{STORAGE}.TimeBasedPartitioner$RecordFieldTimestampExtractor", FieldTime("at.ms")),
-        ("tests.engine.test_partitioners:KeyTime", Own("tests.engine.test_partitioners:KeyTime")),
+        ("tests.engine.test_partitioners:KeyTime", UserDefined("tests.engine.test_partitioners:KeyTime")),
     ],
 )
 def test_extractors(load_with: Load, text: str, extractor: object) -> None:
@@ -80,9 +80,9 @@ def test_extractors(load_with: Load, text: str, extractor: object) -> None:
 def test_classes_of_ones_own(load_with: Load) -> None:
     """A Python path in the place of a class, of a partitioner and of a format."""
     own = "tests.engine.test_partitioners:ByLength"
-    assert load_with({"partitioner.class": own}).settings.partitioner == Own(own)
+    assert load_with({"partitioner.class": own}).settings.partitioner == UserDefined(own)
     format = "tests.engine.test_writer_paths:Bracketed"
-    assert load_with({"format.class": format}).settings.format.file.format == Own(format)
+    assert load_with({"format.class": format}).settings.format.file.format == UserDefined(format)
 
 
 def test_rotation_and_limits(load_with: Load) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from kafka_s3.settings import Loaded, Lookups
-from kafka_s3.settings.content import ConverterSettings
+from kafka_s3.settings.converters import ConverterSettings
 
 Load = Callable[..., Loaded]
 Problems = Callable[..., dict[str, str]]

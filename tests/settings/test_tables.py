@@ -2,17 +2,8 @@
 
 import pytest
 
-from kafka_s3.settings import (
-    block_gzip,
-    catalogue,
-    checks,
-    connect,
-    converter_names,
-    credential_names,
-    exporter,
-    s3_sink,
-)
-from kafka_s3.settings.properties import REQUIRED, Needless, Property, Refused, Wrong, parse
+from kafka_s3.settings import catalogue, converters, credentials, schedule, validators
+from kafka_s3.settings.properties import REQUIRED, Ignored, Property, Refused, Wrong, parse
 
 _AVRO = "io.confluent.connect.s3.format.avro.AvroFormat"
 _LONG_MAX = 9_223_372_036_854_775_807
@@ -95,14 +86,16 @@ SINK = [
 
 
 def test_all_68_properties_of_the_sink_are_known_with_type_and_default() -> None:
-    """The table holds the sink's 68 properties in its order, each with the sink's type and default."""
-    assert len(SINK) == 68
-    assert [(prop.name, prop.kind.value, prop.default) for prop in s3_sink.PROPERTIES] == SINK
+    """Each of the sink's 68 properties has a row, with the sink's type and default."""
+    assert len({name for name, _, _ in SINK}) == 68 == len(SINK)
+    rows = [catalogue.PROPERTIES[name] for name, _, _ in SINK]
+    assert [(prop.name, prop.kind.value, prop.default) for prop in rows] == SINK
 
 
 def test_own_properties_have_the_documented_defaults() -> None:
     """Our own properties all begin with `export.` and have the defaults that the design names."""
-    assert {prop.name: prop.default for prop in exporter.PROPERTIES} == {
+    ours = {name: prop for name, prop in catalogue.PROPERTIES.items() if name.startswith("export.")}
+    assert {name: prop.default for name, prop in ours.items()} == {
         "export.log.dir": "_kafka_s3",
         "export.log.key": "",
         "export.range.records.max": 1_000_000,
@@ -139,15 +132,7 @@ def test_own_properties_have_the_documented_defaults() -> None:
 
 def test_no_property_has_two_rows() -> None:
     """Every name stands in one table only, so that no row hides another."""
-    tables = (
-        connect.PROPERTIES,
-        converter_names.PROPERTIES,
-        block_gzip.PROPERTIES,
-        s3_sink.PROPERTIES,
-        s3_sink.BELIEVED,
-        credential_names.PROPERTIES,
-        exporter.PROPERTIES,
-    )
+    tables = catalogue.TOPICS.values()
     assert sum(map(len, tables)) == len(catalogue.PROPERTIES)
 
 
@@ -156,7 +141,7 @@ def test_every_default_passes_its_own_check_and_every_row_says_why(prop: Propert
     """A default is a legal value of its property, every property is described, and no status lacks its reason."""
     assert prop.doc.endswith(".")
     match prop.status:
-        case Needless(reason) | Refused(reason, _):
+        case Ignored(reason) | Refused(reason, _):
             assert reason
     if isinstance(prop.default, str) and prop.default:
         assert parse(prop, prop.default) == prop.default
@@ -280,7 +265,7 @@ def test_a_wrong_value_is_refused_in_the_words_of_the_sink(name: str, text: str,
             "io.confluent.connect.storage.partitioner.DefaultPartitioner",
         ),
         *(
-            ("s3.credentials.provider.class", name, credential_names.DEFAULT)
+            ("s3.credentials.provider.class", name, credentials.DEFAULT)
             for name in (
                 "com.amazonaws.auth.DefaultAWSCredentialsProviderChain",
                 "com.amazon.auth.DefaultAWSCredentialsProviderChain",
@@ -299,26 +284,26 @@ def test_messages_of_single_checks_never_repeat_the_value() -> None:
     """No check of a single value echoes it: the value may have come from a backend for secrets."""
     canary = "canary-\x00?"
     for check in (
-        checks.topic,
-        checks.connector_name,
-        checks.timezone,
-        checks.folder,
-        checks.url,
-        checks.store_url,
-        checks.customer_key,
-        checks.extension,
-        checks.file_delim,
-        checks.field_path,
-        checks.user_info,
-        checks.registry_url,
-        checks.envelope_prefix,
-        checks.envelope_field,
-        checks.fraction,
-        checks.path_parts,
-        checks.file_name,
-        checks.schedule,
-        checks.asset_uri,
-        checks.owner,
-        checks.dag_tag,
+        validators.topic,
+        validators.connector_name,
+        validators.timezone,
+        validators.folder,
+        validators.url,
+        validators.store_url,
+        validators.customer_key,
+        validators.extension,
+        validators.file_delim,
+        validators.field_path,
+        validators.user_info,
+        validators.registry_url,
+        validators.envelope_prefix,
+        converters.envelope_field,
+        validators.fraction,
+        validators.path_parts,
+        validators.file_name,
+        schedule.schedule,
+        validators.asset_uri,
+        validators.owner,
+        validators.dag_tag,
     ):
         assert "canary" not in (check(canary) or "")

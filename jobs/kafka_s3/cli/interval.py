@@ -10,7 +10,7 @@ import click
 from kafka_s3.cli.common import Time, echo, interval_text, now_ms
 from kafka_s3.commit_log import Interval
 from kafka_s3.schedule import last_complete
-from kafka_s3.settings.model import ScheduleSettings
+from kafka_s3.settings.schedule import ScheduleSettings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

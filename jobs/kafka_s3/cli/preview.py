@@ -15,7 +15,7 @@ from kafka_s3.export.preview import GivenRecord, Preview, preview
 from kafka_s3.memory.registry import folder_registry
 from kafka_s3.ports import Registries
 from kafka_s3.settings import Settings
-from kafka_s3.settings.content import Converter
+from kafka_s3.settings.converters import Converter
 from kafka_s3.shown import printable_json
 from kafka_s3.writer import Rejected
 

@@ -26,7 +26,7 @@ from kafka_s3.commit_log import Entry, to_builtins
 from kafka_s3.export.health import Health, duration_text, look
 from kafka_s3.export.reexport import ReexportedWindow, windows
 from kafka_s3.export.status import PartitionStatus, Status, summary
-from kafka_s3.settings.model import Policies
+from kafka_s3.settings.run import Policies
 from kafka_s3.wiring import make_broker, make_log
 
 WINDOWS_MAX: Final = 20  # that are printed; --json has all

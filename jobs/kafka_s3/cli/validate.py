@@ -11,8 +11,8 @@ from kafka_s3.errors import ConfigurationError
 from kafka_s3.joda.buckets import Bucketer
 from kafka_s3.joda.zones import zone
 from kafka_s3.settings import Loaded, Settings
-from kafka_s3.settings.content import NullValues
-from kafka_s3.settings.model import TimePartitioner
+from kafka_s3.settings.paths import TimePartitioner
+from kafka_s3.settings.values import NullValues
 from kafka_s3.sorting import Sorting
 
 _NEEDLESS = "needless: "

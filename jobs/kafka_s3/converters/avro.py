@@ -14,7 +14,7 @@ from kafka_s3.ports import SchemaRegistry
 from kafka_s3.rows import Excluded, Schemas, Stage, Tombstone, Unwritable
 from kafka_s3.schemas.model import Schema, full_name
 from kafka_s3.schemas.parse import SchemaError, parse_avro
-from kafka_s3.settings.content import SubjectNames
+from kafka_s3.settings.registry import SubjectNames
 from kafka_s3.shown import named, quoted
 
 _ID_MAX: Final = 2**31 - 1  # a registry's ids are Java's int

@@ -8,7 +8,9 @@ from typing import Any
 from kafka_s3.converters.text import JsonLines, bytes_to_json, strings_to_json, take_bytes
 from kafka_s3.ports import SchemaRegistry
 from kafka_s3.rows import Rows
-from kafka_s3.settings.content import Converter, ConverterSettings, FileSettings, Format, Own
+from kafka_s3.settings.converters import Converter, ConverterSettings
+from kafka_s3.settings.formats import FileSettings, Format
+from kafka_s3.settings.properties import UserDefined
 
 Convert = Callable[[Sequence[bytes | None]], Rows]
 
@@ -28,9 +30,9 @@ def converter_for(
     match settings.converter, file.format:
         case (_, Format.BYTE_ARRAY | Format.BLOCK_GZIP):
             return take_bytes
-        case (Converter.JSON, Format.JSON | Own()) if not settings.schemas_enable:
+        case (Converter.JSON, Format.JSON | UserDefined()) if not settings.schemas_enable:
             return JsonLines()
-        case (_, Own()):
+        case (_, UserDefined()):
             return take_bytes
         case (Converter.STRING, Format.JSON):
             return strings_to_json

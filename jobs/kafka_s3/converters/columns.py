@@ -13,8 +13,10 @@ from kafka_s3.ports import Registries
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Excluded, Lines, Rows, Schemas, Stage, Tombstone, Unwritable, by_schema
 from kafka_s3.schemas.model import Schema
-from kafka_s3.settings.content import Converter, ConverterSettings, FileSettings, Format, Own
+from kafka_s3.settings.converters import Converter, ConverterSettings
+from kafka_s3.settings.formats import FileSettings, Format
 from kafka_s3.settings.model import Settings
+from kafka_s3.settings.properties import UserDefined
 
 _NO_KEY = Unwritable("the key is null, and store.kafka.keys=true wants one", Stage.TASK_PUT)
 
@@ -29,7 +31,9 @@ class Columns:
         self.doing = Stage.VALUE_CONVERTER
         self._settings = settings.format
         self._registries = registries
-        self._converters: dict[tuple[str, bool, Format | Own], Convert] = {}  # by topic, whether it is for keys, format
+        self._converters: dict[
+            tuple[str, bool, Format | UserDefined], Convert
+        ] = {}  # by topic, whether it is for keys, format
         self._headers = None
         if settings.format.headers is not None:
             self._headers = HeaderColumn(settings.format.header, settings.format.headers)

@@ -30,7 +30,7 @@ from kafka_s3.converters.schemaless import plain_json
 from kafka_s3.converters.structs import ValueRows
 from kafka_s3.rows import Excluded, Tombstone, Unwritable
 from kafka_s3.schemas.model import Schema
-from kafka_s3.settings.content import ConverterSettings
+from kafka_s3.settings.converters import ConverterSettings
 
 SCHEMAS_MAX: Final = 1000
 SCHEMAS_BYTES_MAX: Final = 4 * 1024 * 1024

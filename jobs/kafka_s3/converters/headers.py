@@ -12,7 +12,8 @@ from kafka_s3.converters.text import java_string
 from kafka_s3.records import Headers, RecordBatch
 from kafka_s3.rows import Excluded, Lines, Rows, Stage, Unwritable
 from kafka_s3.schemas.model import Schema, schema_of
-from kafka_s3.settings.content import FileSettings, Format, HeaderConverter
+from kafka_s3.settings.converters import HeaderConverter
+from kafka_s3.settings.formats import FileSettings, Format
 from kafka_s3.shown import quoted
 
 #: What Confluent's AvroData makes of them.

@@ -21,7 +21,9 @@ from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Excluded, Lines, Rows, Schemas, Stage, Tombstone, Unwritable, by_schema, some
 from kafka_s3.schemas.model import Schema, schema_of
 from kafka_s3.schemas.nodes import Node, graph
-from kafka_s3.settings.content import Converter, EnvelopeField, FileSettings, Format, FormatSettings
+from kafka_s3.settings.converters import Converter, EnvelopeField
+from kafka_s3.settings.formats import FileSettings, Format
+from kafka_s3.settings.values import FormatSettings
 
 #: The field that a value gets which is no record.
 VALUE: Final = "value"
@@ -232,7 +234,7 @@ def _json_lines(rows: Any) -> Sequence[bytes]:
     if isinstance(rows, Lines):
         return rows.lines
     from kafka_s3.formats.json_text import writer_for
-    from kafka_s3.settings.content import DecimalFormat
+    from kafka_s3.settings.formats import DecimalFormat
 
     lines: Sequence[bytes] = writer_for(rows.schemas, DecimalFormat.BASE64)(rows.values(rows.schemas))
     return lines

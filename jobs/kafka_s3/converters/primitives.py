@@ -14,7 +14,7 @@ from kafka_s3.converters.structs import ValueRows
 from kafka_s3.converters.text import java_string as java_string
 from kafka_s3.rows import Excluded, Tombstone, Unwritable
 from kafka_s3.schemas.model import Schema, schema_of
-from kafka_s3.settings.content import Converter
+from kafka_s3.settings.converters import Converter
 
 #: Of the values of each converter that is not AVRO or JSON.
 SCHEMAS: Final[Mapping[Converter, Schema]] = {

@@ -23,7 +23,7 @@ from kafka_s3.schemas.defaults import check_defaults
 from kafka_s3.schemas.model import Schema
 from kafka_s3.schemas.nodes import Node, graph
 from kafka_s3.schemas.parse import SchemaError, parse_avro
-from kafka_s3.settings.content import ConverterSettings
+from kafka_s3.settings.converters import ConverterSettings
 from kafka_s3.shown import plain
 
 #: Brackets of a value within each other; as deep as Avro values may be.

@@ -46,7 +46,8 @@ from kafka_s3.naming import marker_key
 from kafka_s3.planning import interval_of
 from kafka_s3.ports import Put, TimedOffset
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.settings.model import Settings, TimePartitioner
+from kafka_s3.settings.model import Settings
+from kafka_s3.settings.paths import TimePartitioner
 
 #: Markers of one run, over all topics (or two a topic): a long pause is made up for run by run. Each is a PUT of about
 #: 100 bytes for each Kafka partition of its topic, and each due time is one question to Kafka.

@@ -23,7 +23,8 @@ from kafka_s3.export.status import look as look_at_status
 from kafka_s3.ports import Broker
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.schedule import following
-from kafka_s3.settings.model import ScheduleSettings, Settings
+from kafka_s3.settings.model import Settings
+from kafka_s3.settings.schedule import ScheduleSettings
 
 #: The age of the oldest record that waits costs a fetch: of so many partitions at most, so many of them at once.
 ASKED_MAX: Final = 32

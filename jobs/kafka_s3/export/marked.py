@@ -10,7 +10,8 @@ import msgspec
 from kafka_s3.errors import LogDamaged
 from kafka_s3.export.log import Log
 from kafka_s3.naming import parse_seq
-from kafka_s3.settings.model import RecordTime, Settings, TimePartitioner
+from kafka_s3.settings.model import Settings
+from kafka_s3.settings.paths import RecordTime, TimePartitioner
 
 FORMAT_VERSION: Final = 1
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kafka_s3.ports import KnownSchemas, RegisteredSchema, SchemaRegistry
-from kafka_s3.settings.content import Converter, SubjectNames
+from kafka_s3.settings.converters import Converter
 from kafka_s3.settings.model import Settings
+from kafka_s3.settings.registry import SubjectNames
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from kafka_s3.errors import DataError, StoreRefused, StoreUnavailable
 from kafka_s3.families import Body, Holds
 from kafka_s3.naming import COLLISIONS_MAX, DataName, KeyLayout, format_data_key
 from kafka_s3.ports import MultipartUpload, ObjectInfo, ObjectStore, Put
-from kafka_s3.settings.model import BUILT_IN_TAGS, Tagging
+from kafka_s3.settings.s3 import BUILT_IN_TAGS, Tagging
 
 
 class FamilyUpload:

@@ -24,7 +24,7 @@ from isal import isal_zlib
 
 from kafka_s3.rows import Structs
 from kafka_s3.schemas.model import Schema
-from kafka_s3.settings.content import AvroCodec
+from kafka_s3.settings.formats import AvroCodec
 
 BLOCK: Final = 64 * 1024
 _RAW_DEFLATE: Final = -15

@@ -21,7 +21,7 @@ from kafka_s3.formats.block_index import BlockIndex, Chunk
 from kafka_s3.formats.compression import open_stream
 from kafka_s3.rows import Lines
 from kafka_s3.schemas.model import Schema
-from kafka_s3.settings.content import Gzip
+from kafka_s3.settings.formats import Gzip
 
 SEPARATOR: Final = b"\n"
 BLOCK_BYTES: Final = 67_108_864

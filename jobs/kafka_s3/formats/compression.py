@@ -11,7 +11,7 @@ from typing import Final, Protocol, assert_never
 
 from isal import isal_zlib
 
-from kafka_s3.settings.content import Compression, Gzip, NoCompression
+from kafka_s3.settings.formats import Compression, Gzip, NoCompression
 
 BLOCK: Final = 256 * 1024
 _GZIP_WINDOW: Final = 31  # 15 bits of window, +16: a gzip header and trailer

@@ -21,7 +21,7 @@ from kafka_s3.formats.json_text import as_jackson, is_map_entry, json_name, read
 from kafka_s3.schemas.arrow import ColumnsError, arrow_type
 from kafka_s3.schemas.bare import bare
 from kafka_s3.schemas.model import Schema, full_name
-from kafka_s3.settings.content import DecimalFormat
+from kafka_s3.settings.formats import DecimalFormat
 
 #: Beyond this a batch's text is written value by value: Arrow's offsets are 32 bits.
 TEXT_MAX: Final = 1 << 30

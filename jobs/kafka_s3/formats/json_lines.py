@@ -13,7 +13,7 @@ from kafka_s3.formats.compression import Compressor, open_stream
 from kafka_s3.formats.json_text import Write, writer_for
 from kafka_s3.rows import Lines
 from kafka_s3.schemas.model import Schema
-from kafka_s3.settings.content import Compression, DecimalFormat
+from kafka_s3.settings.formats import Compression, DecimalFormat
 
 if TYPE_CHECKING:  # it loads pyarrow
     from kafka_s3.formats.json_columns import ColumnText

@@ -21,7 +21,7 @@ from kafka_s3.formats.java_numbers import java_double, java_float
 from kafka_s3.rows import Unfit
 from kafka_s3.schemas.attributes import DIGITS_MAX, too_many_digits
 from kafka_s3.schemas.model import Avro, Schema, full_name
-from kafka_s3.settings.content import DecimalFormat
+from kafka_s3.settings.formats import DecimalFormat
 
 Write = Callable[[Sequence[Any]], list[bytes]]
 #: A value to one that msgspec writes as Jackson would have.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kafka_s3.formats.compression import Compressor, open_stream
 from kafka_s3.rows import Lines
 from kafka_s3.schemas.model import Schema
-from kafka_s3.settings.content import Compression
+from kafka_s3.settings.formats import Compression
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from kafka_s3.formats.json_lines import JsonArray, JsonLinesFormat
 from kafka_s3.formats.lines import LineFormat
 from kafka_s3.formats.own import OwnFormat
 from kafka_s3.schemas.model import Schema
-from kafka_s3.settings.content import FileSettings, Format, Gzip, Own
+from kafka_s3.settings.formats import FileSettings, Format, Gzip
+from kafka_s3.settings.properties import UserDefined
 
 
 class ObjectEncoder(Protocol):
@@ -64,7 +65,7 @@ def format_for(settings: FileSettings, *, wrap: str = "value") -> ObjectFormat:
 
             gzip = settings.compression if isinstance(settings.compression, Gzip) else Gzip()
             return BlockGzipFormat(settings.block_bytes, gzip)
-        case Own(path):
+        case UserDefined(path):
             return OwnFormat(path, settings.compression)
         case _ as never:
             assert_never(never)

@@ -20,7 +20,7 @@ from kafka_s3.errors import ConfigurationError
 from kafka_s3.formats.compression import Compressor, extension_suffix, open_stream
 from kafka_s3.rows import Lines
 from kafka_s3.schemas.model import Schema
-from kafka_s3.settings.content import Compression
+from kafka_s3.settings.formats import Compression
 
 
 @dataclass(frozen=True, slots=True)

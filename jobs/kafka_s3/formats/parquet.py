@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from kafka_s3.rows import Structs
 from kafka_s3.schemas.arrow import arrow_type, may_be_null
 from kafka_s3.schemas.model import Avro, Schema, schema_of
-from kafka_s3.settings.content import ParquetCodec
+from kafka_s3.settings.formats import ParquetCodec
 
 #: Offsets into a column's text are 32 bits: what fills a row group and one record of any size stay below.
 ROW_GROUP_BYTES_MAX: Final = 1 << 30

@@ -43,7 +43,8 @@ from kafka_s3.kafka.reader import KafkaReader
 from kafka_s3.ports import GroupOffsets, LogPoint, PartitionOffsets, TimedOffset, TopicView, topic_identity
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.retries import Retrying
-from kafka_s3.settings.model import RetrySettings, Settings
+from kafka_s3.settings.model import Settings
+from kafka_s3.settings.s3 import RetrySettings
 
 #: How often librdkafka's complaints are listened to while an answer is waited for.
 _LISTEN_S: Final = 0.1

@@ -8,7 +8,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException
 
 from kafka_s3.errors import ConfigurationError, DataLoss, ExporterError, KafkaUnavailable, TopicMissing
-from kafka_s3.settings.model import KafkaSettings
+from kafka_s3.settings.kafka import KafkaSettings
 
 #: What a first, small answer may take: name look-up, TLS and login. A broker that is down is reported after it.
 CONNECT_TIMEOUT_S: Final = 10.0

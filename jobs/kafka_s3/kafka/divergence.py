@@ -31,7 +31,7 @@ from kafka_s3.kafka.client import (
 )
 from kafka_s3.ports import LogPoint
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.settings.model import KafkaSettings
+from kafka_s3.settings.kafka import KafkaSettings
 
 _POLL_S: Final = 0.1
 #: librdkafka says only in words where the epoch ends; -1 for an epoch that the broker never heard of.

@@ -27,7 +27,7 @@ from kafka_s3.kafka.client import (
 )
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import Headers
-from kafka_s3.settings.model import KafkaSettings
+from kafka_s3.settings.kafka import KafkaSettings
 
 #: With 2,000, the messages of a batch stay in the processor's cache: a third less CPU a record than with 5,000.
 BATCH_RECORDS_MAX: Final = 2000

@@ -18,17 +18,17 @@ from kafka_s3.partitioners.times import Extractor, FieldTimes, Wallclock, record
 from kafka_s3.records import RecordBatch
 from kafka_s3.rows import Rows
 from kafka_s3.schemas.model import Schema
-from kafka_s3.settings.content import Own
-from kafka_s3.settings.model import (
+from kafka_s3.settings.model import Settings
+from kafka_s3.settings.paths import (
     DefaultPartitioner,
     FieldPartitioner,
     FieldTime,
     RecordTime,
     RunTime,
     SchemaAffix,
-    Settings,
     TimePartitioner,
 )
+from kafka_s3.settings.properties import UserDefined
 
 
 def partitioner_for(settings: Settings, at_ms: int, extension: str) -> Partitioner:
@@ -92,7 +92,7 @@ def _configured(settings: Settings, at_ms: int) -> Partitioner:
         case TimePartitioner() as by_time:
             bucketer = Bucketer(by_time.duration_ms, by_time.path_format, zone(by_time.timezone), by_time.locale)
             return TimePaths(bucketer, _extractor(settings, by_time, at_ms))
-        case Own(path):
+        case UserDefined(path):
             return OwnPaths(path, settings.resolved)
         case _ as never:
             assert_never(never)
@@ -106,7 +106,7 @@ def _extractor(settings: Settings, by_time: TimePartitioner, at_ms: int) -> Extr
             return record_times
         case FieldTime(name):
             return FieldTimes(name, zone(by_time.timezone))
-        case Own(path):
+        case UserDefined(path):
             return OwnTimes(path, settings.resolved)
         case _ as never:
             assert_never(never)

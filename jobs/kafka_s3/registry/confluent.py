@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kafka_s3.errors import RegistryRefused
 from kafka_s3.ports import KnownSchemas, RegisteredSchema
 from kafka_s3.registry.kept import Kept
-from kafka_s3.settings.content import RegistrySettings
+from kafka_s3.settings.registry import RegistrySettings
 
 if TYPE_CHECKING:
     from kafka_s3.registry.requests import Answer, Reference, Requests

@@ -17,8 +17,8 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from kafka_s3.errors import RegistryUnavailable
 from kafka_s3.registry.translation import LIBRARY_ERRORS, is_missing, translate
 from kafka_s3.retries import Retrying
-from kafka_s3.settings.content import RegistrySettings
-from kafka_s3.settings.model import RetrySettings
+from kafka_s3.settings.registry import RegistrySettings
+from kafka_s3.settings.s3 import RetrySettings
 
 #: Connecting, and each silence of the server (the property `timeout`).
 REQUEST_TIMEOUT_S: Final = 10.0

@@ -11,7 +11,7 @@ from confluent_kafka.schema_registry.error import OAuthTokenError, SchemaRegistr
 
 from kafka_s3.errors import RegistryRefused, RegistryUnavailable
 from kafka_s3.retried import REGISTRY, Again, again
-from kafka_s3.settings.content import RegistrySettings
+from kafka_s3.settings.registry import RegistrySettings
 
 #: The last line: what the client runs into when it takes a page for a registry's answer.
 LIBRARY_ERRORS: Final = (

@@ -18,7 +18,8 @@ from botocore.config import Config
 from botocore.exceptions import IncompleteReadError
 
 from kafka_s3.s3.credentials import session_for
-from kafka_s3.settings.model import Anonymous, AssumeRole, OwnProvider, S3Settings
+from kafka_s3.settings.credentials import Anonymous, AssumeRole, UserDefinedProvider
+from kafka_s3.settings.s3 import S3Settings
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -56,7 +57,7 @@ def make_client(settings: S3Settings) -> S3Client:
     proxies = {"http": settings.proxy_url, "https": settings.proxy_url} if settings.proxy_url else None
     # Where TLS guards the body the signature leaves it out: hashing it once more would cost 2.5 ms per MiB.
     plain = settings.endpoint_url is not None and settings.endpoint_url.startswith("http:")
-    given = not isinstance(settings.credentials, AssumeRole | OwnProvider)  # they get the keys themselves
+    given = not isinstance(settings.credentials, AssumeRole | UserDefinedProvider)  # they get the keys themselves
     unsigned = isinstance(settings.credentials, Anonymous) and settings.access_key_id is None
     config = Config(
         connect_timeout=CONNECT_TIMEOUT_S,

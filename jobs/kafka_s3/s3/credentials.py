@@ -22,7 +22,8 @@ from botocore.credentials import AssumeRoleCredentialFetcher, CredentialResolver
 from kafka_s3 import custom
 from kafka_s3.errors import ConfigurationError, StoreRefused, StoreUnavailable, TemporaryError
 from kafka_s3.ports import AwsCredentials
-from kafka_s3.settings.model import Anonymous, AssumeRole, Chain, OwnProvider, S3Settings
+from kafka_s3.settings.credentials import Anonymous, AssumeRole, Chain, UserDefinedProvider
+from kafka_s3.settings.s3 import S3Settings
 
 #: botocore's names of the links of its chain.
 _LINKS: Final = {
@@ -49,7 +50,7 @@ def session_for(settings: S3Settings) -> boto3.session.Session:
             return _default_session() if settings.access_key_id else _chain_session(chain, settings.region)
         case AssumeRole() as role:
             return _role_session(role, _keys(settings), settings.region)
-        case OwnProvider() as own:
+        case UserDefinedProvider() as own:
             return _own_session(own, _keys(settings))
         case _:
             assert_never(settings.credentials)
@@ -97,7 +98,7 @@ def _role_session(role: AssumeRole, keys: _Keys, region: str) -> boto3.session.S
 
 
 @functools.lru_cache(maxsize=16)
-def _own_session(own: OwnProvider, keys: _Keys) -> boto3.session.Session:
+def _own_session(own: UserDefinedProvider, keys: _Keys) -> boto3.session.Session:
     options = dict(own.options)
     if keys[0] is not None and keys[1] is not None:
         options |= {"aws.access.key.id": keys[0], "aws.secret.access.key": keys[1]}
@@ -142,14 +143,14 @@ def _refreshable(method: str, fetch: Callable[[], _Metadata]) -> DeferredRefresh
     return DeferredRefreshableCredentials(refresh_using=checked, method=method)
 
 
-def _found(own: OwnProvider) -> type:
+def _found(own: UserDefinedProvider) -> type:
     try:
         return custom.find_class(own.path, *custom.CREDENTIALS_PROVIDER)
     except ConfigurationError as error:
         raise StoreRefused(error.what, next="Correct s3.credentials.provider.class.") from error
 
 
-def _asked(own: OwnProvider, provider: Any) -> _Metadata:
+def _asked(own: UserDefinedProvider, provider: Any) -> _Metadata:
     answer = _called(own, f"{own.path}.credentials", provider.credentials)
     if not isinstance(answer, AwsCredentials):
         kind = f"{type(answer).__module__}.{type(answer).__qualname__}"
@@ -167,7 +168,7 @@ def _asked(own: OwnProvider, provider: Any) -> _Metadata:
     }
 
 
-def _called(own: OwnProvider, name: str, function: Callable[..., Any], *arguments: object) -> Any:
+def _called(own: UserDefinedProvider, name: str, function: Callable[..., Any], *arguments: object) -> Any:
     """What the user's code answers; its own network trouble is tried again, anything else it raises is final.
 
     What it raised is not passed on as a cause, since the options may stand in it, but the place is.

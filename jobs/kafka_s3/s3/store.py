@@ -19,7 +19,7 @@ from kafka_s3.retries import Retrying
 from kafka_s3.s3.client import make_client, plain_body
 from kafka_s3.s3.translation import LIBRARY_ERRORS, api_name, translate
 from kafka_s3.s3.upload import EXISTS, UPLOAD_MISSING, S3Upload
-from kafka_s3.settings.model import S3Settings
+from kafka_s3.settings.s3 import S3Settings
 
 CHUNK_BYTES: Final = 1024 * 1024
 PAGE_KEYS_MAX: Final = 1000  # S3's own maximum

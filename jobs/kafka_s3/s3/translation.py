@@ -11,7 +11,8 @@ from urllib3.exceptions import HTTPError
 
 from kafka_s3.errors import StoreRefused, StoreUnavailable
 from kafka_s3.retried import S3, Again, again
-from kafka_s3.settings.model import Anonymous, AssumeRole, Chain, OwnProvider, S3Settings
+from kafka_s3.settings.credentials import Anonymous, AssumeRole, Chain, UserDefinedProvider
+from kafka_s3.settings.s3 import S3Settings
 
 LIBRARY_ERRORS: Final = (
     aws.BotoCoreError,
@@ -164,7 +165,7 @@ def _credentials(settings: S3Settings) -> str:
     match settings.credentials:
         case AssumeRole(arn):
             return f"the role {arn}"
-        case OwnProvider(path):
+        case UserDefinedProvider(path):
             return f"the credentials of {path}"
     if settings.access_key_id is not None:
         return f"access key {settings.access_key_id[:4]}… of the configuration"
@@ -183,5 +184,5 @@ def _secrets(settings: S3Settings) -> Iterator[str]:
         settings.put_arguments.get("SSECustomerKey"),
     )
     yield from (secret for secret in candidates if secret)
-    if isinstance(settings.credentials, OwnProvider):
+    if isinstance(settings.credentials, UserDefinedProvider):
         yield from settings.credentials.secrets()

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from kafka_s3.settings.content import Format
-from kafka_s3.settings.properties import Kind, Needless, Only, Property
+from kafka_s3.settings import formats, paths
+from kafka_s3.settings.formats import Format
+from kafka_s3.settings.properties import AppliesWhen, Ignored, Kind, Property
+from kafka_s3.settings.validation import ParsedConfig
 from kafka_s3.settings.variables import Given, Source
 
 SINK: Final = "io.confluent.connect.s3.S3SinkConnector"
@@ -21,15 +23,21 @@ TODAY: Final = {
     "s3.endpoint": "store.url",
     "s3.path_style": "s3.path.style.access.enabled",
 }
-_ONLY = Only("connector.class", (CONNECTOR,), "only the Block-GZIP connector reads it", own=False)
-_BLOCKS = Only("format.class", (Format.BLOCK_GZIP.value,), "only BlockGzipFormat reads it", own=False)
+_ONLY = AppliesWhen("connector.class", (CONNECTOR,), "only the Block-GZIP connector reads it", user_defined=False)
+_BLOCKS = AppliesWhen("format.class", (Format.BLOCK_GZIP.value,), "only BlockGzipFormat reads it", user_defined=False)
 
 PROPERTIES: Final[tuple[Property, ...]] = (
-    Property("s3.bucket", Kind.STRING, "", "The Block-GZIP connector's s3.bucket.name.", only=_ONLY),
-    Property("s3.prefix", Kind.STRING, "", "The Block-GZIP connector's topics.dir; blank unless set.", only=_ONLY),
-    Property("s3.endpoint", Kind.STRING, "", "The Block-GZIP connector's store.url.", only=_ONLY),
+    Property("s3.bucket", Kind.STRING, "", "The Block-GZIP connector's s3.bucket.name.", applies_when=_ONLY),
     Property(
-        "s3.path_style", Kind.BOOLEAN, False, "The Block-GZIP connector's s3.path.style.access.enabled.", only=_ONLY
+        "s3.prefix", Kind.STRING, "", "The Block-GZIP connector's topics.dir; blank unless set.", applies_when=_ONLY
+    ),
+    Property("s3.endpoint", Kind.STRING, "", "The Block-GZIP connector's store.url.", applies_when=_ONLY),
+    Property(
+        "s3.path_style",
+        Kind.BOOLEAN,
+        False,
+        "The Block-GZIP connector's s3.path.style.access.enabled.",
+        applies_when=_ONLY,
     ),
     Property(
         "compressed_block_size",
@@ -38,9 +46,9 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "Bytes of records, before compression, that BlockGzipFormat packs together.",
         minimum=1,
         shapes=True,
-        only=_BLOCKS,
+        applies_when=_BLOCKS,
     ),
-    Property("local.buffer.dir", Kind.STRING, "", "Folder for buffers.", Needless("nothing is buffered on disk")),
+    Property("local.buffer.dir", Kind.STRING, "", "Folder for buffers.", Ignored("nothing is buffered on disk")),
 )
 
 
@@ -90,3 +98,30 @@ def clashes(given: Mapping[str, Given]) -> list[str]:
         for theirs, ours in TODAY.items()
         if theirs in given and given[theirs].text.strip().strip("/") != given[ours].text.strip().strip("/")
     ]
+
+
+#: What is at its default where names are the Block-GZIP connector's: its keys have no place for it.
+_NO_PLACE: Final = {
+    "partitioner.class": paths.DEFAULT_PARTITIONER,
+    "s3.schema.partition.affix.type": "NONE",
+    "store.kafka.keys": False,
+    "store.kafka.headers": False,
+    "format.class": formats.BLOCK_GZIP,
+}
+
+
+def apply_block_gzip_rules(config: ParsedConfig) -> None:
+    """The older connector's own properties, and what its names have no place for."""
+    if not is_meant(config.given):
+        for theirs, ours in TODAY.items():
+            if config.is_set(theirs):
+                config.add_problem(theirs, f"is the Block-GZIP connector's: write {ours}, or set its connector.class")
+        return
+    for theirs in clashes(config.given):
+        config.add_problem(theirs, f"differs from {TODAY[theirs]}: set one of them")
+    for name, default in _NO_PLACE.items():
+        if config.sure(name) and config.values[name] != default:
+            config.add_problem(
+                name,
+                f"the Block-GZIP connector has no such choice: leave it out, or set connector.class={SINK}",
+            )

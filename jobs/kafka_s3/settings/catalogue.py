@@ -1,25 +1,62 @@
-"""All properties a connector file may hold, by name."""
+"""All properties a connector file may hold, by name, and what is not one of them."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, assert_never
 
-from kafka_s3.settings import block_gzip, client_names, connect, converter_names, credential_names, exporter, s3_sink
-from kafka_s3.settings.properties import Family, Property, near_match
+from kafka_s3.errors import Problem
+from kafka_s3.settings import (
+    block_gzip,
+    completeness,
+    connect,
+    converters,
+    credentials,
+    formats,
+    kafka,
+    paths,
+    registry,
+    run,
+    s3,
+    schedule,
+    values,
+)
+from kafka_s3.settings.properties import (
+    HIDDEN,
+    Family,
+    Ignored,
+    Property,
+    Refused,
+    ResolvedProperty,
+    Supported,
+    near_match,
+)
+from kafka_s3.settings.validation import ParsedConfig, forget_unread, parse_all
+from kafka_s3.settings.variables import Given
 
-PROPERTIES: Final[dict[str, Property]] = {
-    prop.name: prop
-    for table in (
-        connect.PROPERTIES,
-        converter_names.PROPERTIES,
-        s3_sink.PROPERTIES,
-        s3_sink.BELIEVED,
-        credential_names.PROPERTIES,
-        block_gzip.PROPERTIES,
-        exporter.PROPERTIES,
-    )
-    for prop in table
+#: By topic, in the order in which README has them.
+TOPICS: Final[dict[str, tuple[Property, ...]]] = {
+    "The connector": connect.PROPERTIES,
+    "Schedule and DAGs": schedule.PROPERTIES,
+    "Runs and their log": run.PROPERTIES,
+    "Kafka": kafka.PROPERTIES,
+    "S3": s3.PROPERTIES,
+    "Credentials for S3": credentials.PROPERTIES,
+    "Keys of objects": paths.PROPERTIES,
+    "Complete partitions": completeness.PROPERTIES,
+    "Formats": formats.PROPERTIES,
+    "Values, keys, headers, tombstones": values.PROPERTIES,
+    "Converters": converters.PROPERTIES,
+    "The older Block-GZIP connector": block_gzip.PROPERTIES,
 }
+FAMILIES: Final[tuple[Family, ...]] = (
+    *connect.FAMILIES,
+    *kafka.FAMILIES,
+    *credentials.FAMILIES,
+    *converters.FAMILIES,
+    *registry.FAMILIES,
+)
+PROPERTIES: Final[dict[str, Property]] = {prop.name: prop for table in TOPICS.values() for prop in table}
 
 #: Read while Airflow builds the DAG, where no variable has a value.
 READ_BY_THE_DAG: Final = frozenset(
@@ -38,16 +75,27 @@ READ_BY_THE_DAG: Final = frozenset(
         "export.aws.conn.id",
     )
 )
-
 #: Never in the worker file: each connector has its own.
 CONNECTOR_ONLY: Final = frozenset(("name", "topics", "topics.regex"))
+
+
+def validate(given: Mapping[str, Given], failed: frozenset[str]) -> ParsedConfig:
+    """Look at every property by itself, and fill in the defaults; `failed` had a value that is lost already."""
+    config = ParsedConfig(block_gzip.translated(given), PROPERTIES, block_gzip.written(given))
+    parse_all(config, failed)
+    values.fill_in_converters(config)
+    forget_unread(config)
+    for name in config.given:
+        if name not in PROPERTIES:
+            _check_member(name, config)
+    return config
 
 
 def find(name: str) -> Property | Family | None:
     """The row of a property, else the family it belongs to, else `None`."""
     if name in PROPERTIES:
         return PROPERTIES[name]
-    families = [family for family in (*connect.FAMILIES, *converter_names.FAMILIES) if name.startswith(family.prefix)]
+    families = [family for family in FAMILIES if name.startswith(family.prefix)]
     return max(families, key=lambda family: len(family.prefix)) if families else None
 
 
@@ -56,14 +104,36 @@ def unknown(name: str) -> str:
     if not name:
         return "a property without a name: its name was lost, or the line begins with '=' or ':'"
     bare = name.removeprefix("consumer.")
-    if bare in client_names.JAVA:
-        return f"is the Kafka client's: write {connect.OVERRIDE}{bare}, or put it into the worker file"
+    if bare in kafka.JAVA:
+        return f"is the Kafka client's: write {kafka.OVERRIDE}{bare}, or put it into the worker file"
     return f"unknown property.{near_match(name, PROPERTIES)}"
 
 
 def near_member(name: str) -> str:
     """The near match of a converter's misspelt option: Connect would leave it out without a word."""
     family = find(name)
-    if not isinstance(family, Family) or family.prefix not in converter_names.OPTIONS:
+    if not isinstance(family, Family) or family.prefix not in registry.OPTIONS:
         return ""
     return near_match(name, [known for known in PROPERTIES if known.startswith(family.prefix)])
+
+
+def _check_member(name: str, config: ParsedConfig) -> None:
+    found = find(name)
+    if not isinstance(found, Family):
+        # Never with the value: it may be a misspelt password.
+        config.problems.append(Problem(name or '""', None, unknown(name)))
+        return
+    converter = PROPERTIES.get(f"{name.partition('.')[0]}.converter")
+    near = "" if converter is not None and not config.applies(converter) else near_member(name)
+    source = config.given[name].source.value
+    match found.status:
+        case Refused(reason, way_out):
+            config.problems.append(Problem(name, None, f"{reason}: {way_out}"))
+        case Ignored() if near:
+            config.problems.append(Problem(name, None, f"unknown property.{near}"))
+        case Ignored(reason):
+            config.rows.append(ResolvedProperty(name, HIDDEN, source, f"needless: {reason}"))
+        case Supported():
+            return  # the rule about the family says who reads it
+        case _:
+            assert_never(found.status)

@@ -1,20 +1,21 @@
-"""Which connectors can say that a time partition is complete, and why the others cannot."""
+"""Markers of complete time partitions: which connectors can write them, and why the others cannot."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from kafka_s3 import custom
 from kafka_s3.joda import JodaError
 from kafka_s3.joda.buckets import Bucketer
 from kafka_s3.joda.zones import zone
-from kafka_s3.settings import storage
-from kafka_s3.settings.build import time_buckets
-from kafka_s3.settings.check import Checked
+from kafka_s3.settings import paths
+from kafka_s3.settings.paths import time_buckets
+from kafka_s3.settings.properties import AppliesWhen, Kind, Property
+from kafka_s3.settings.validation import ParsedConfig
 
 ENABLE: Final = "export.completeness.marker.enable"
 LATENESS: Final = "export.completeness.lateness.ms"
-
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
 #: Times at which a path is looked at, after a Wednesday in January and after the first day of a year.
@@ -24,42 +25,76 @@ _SAMPLES: Final = (
 )
 
 
-def apply_completeness_rules(checked: Checked) -> None:
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """`export.completeness.marker.enable`: time partitions are marked, so long after their end."""
+
+    lateness_ms: int = 0
+
+
+PROPERTIES: Final[tuple[Property, ...]] = (
+    Property(
+        "export.completeness.marker.enable",
+        Kind.BOOLEAN,
+        False,
+        "Write `_COMPLETE.json` beside the objects of a time partition, once all of it that came in time is exported.",
+    ),
+    Property(
+        "export.completeness.lateness.ms",
+        Kind.LONG,
+        0,
+        "How long after its end a time partition waits for records that belong to it.",
+        minimum=0,
+        maximum=10 * 366 * 86_400_000,
+        applies_when=AppliesWhen(
+            "export.completeness.marker.enable", (True,), "only export.completeness.marker.enable=true reads it"
+        ),
+    ),
+)
+
+
+def apply_completeness_rules(config: ParsedConfig) -> None:
     """Refuse markers where a path is never known to be complete."""
-    if not checked.sure(ENABLE) or not checked.flag(ENABLE) or not checked.sure("partitioner.class"):
+    if not config.sure(ENABLE) or not config.flag(ENABLE) or not config.sure("partitioner.class"):
         return
-    partitioner = checked.text("partitioner.class")
-    if partitioner not in storage.TIME_BASED:
+    partitioner = config.text("partitioner.class")
+    if partitioner not in paths.TIME_BASED:
         short = partitioner if custom.is_path(partitioner) else partitioner.rpartition(".")[2]
         message = f"the paths of {short} are of no time: use TimeBasedPartitioner, Daily- or HourlyPartitioner"
-        checked.complain(ENABLE, message)
+        config.add_problem(ENABLE, message)
         return
-    if checked.sure("timestamp.extractor") and checked.text("timestamp.extractor") not in ("Record", "Wallclock"):
+    if config.sure("timestamp.extractor") and config.text("timestamp.extractor") not in ("Record", "Wallclock"):
         message = "Kafka knows no order of the times in values: use timestamp.extractor=Record or Wallclock"
-        checked.complain(ENABLE, message)
-    if checked.sure("s3.schema.partition.affix.type") and checked.text("s3.schema.partition.affix.type") != "NONE":
+        config.add_problem(ENABLE, message)
+    if config.sure("s3.schema.partition.affix.type") and config.text("s3.schema.partition.affix.type") != "NONE":
         message = "a time has a path for each schema, whatever schemas come: use s3.schema.partition.affix.type=NONE"
-        checked.complain(ENABLE, message)
-    if checked.sure("partition.duration.ms", "path.format", "directory.delim", "timezone", "locale"):
-        _look_at_paths(checked)
+        config.add_problem(ENABLE, message)
+    if config.sure("partition.duration.ms", "path.format", "directory.delim", "timezone", "locale"):
+        _look_at_paths(config)
 
 
-def _look_at_paths(checked: Checked) -> None:
+def _look_at_paths(config: ParsedConfig) -> None:
     try:
-        duration_ms, pattern = time_buckets(checked)
-        bucketer = Bucketer(duration_ms, pattern, zone(checked.text("timezone")), checked.text("locale").strip())
+        duration_ms, pattern = time_buckets(config)
+        bucketer = Bucketer(duration_ms, pattern, zone(config.text("timezone")), config.text("locale").strip())
         series = [[bucketer.path(at_ms + later) for later in (0, *steps)] for at_ms, steps in _SAMPLES]
     except JodaError:
         return  # said of the pattern, the zone or the duration already
     if series[0][0] == series[0][-1] and len(set(series[0])) == 1:
-        checked.complain(ENABLE, "its paths never change, so none is ever complete: path.format needs a year at least")
+        config.add_problem(
+            ENABLE, "its paths never change, so none is ever complete: path.format needs a year at least"
+        )
         return
-    for paths in series:
-        changed = next((index for index, path in enumerate(paths) if path != paths[0]), len(paths))
-        if paths[0] in paths[changed:]:
+    for trail in series:
+        changed = next((index for index, path in enumerate(trail) if path != trail[0]), len(trail))
+        if trail[0] in trail[changed:]:
             message = (
-                f"the path {paths[0]!r} comes again at a later time, and would be marked too early: path.format needs"
+                f"the path {trail[0]!r} comes again at a later time, and would be marked too early: path.format needs"
                 " what tells the times apart (the year, both halves of the day, xxxx for the year of a week)"
             )
-            checked.complain(ENABLE, message)
+            config.add_problem(ENABLE, message)
             return
+
+
+def build_completeness(config: ParsedConfig) -> Completeness | None:
+    return Completeness(config.number(LATENESS)) if config.flag(ENABLE) else None

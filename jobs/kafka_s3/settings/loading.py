@@ -10,30 +10,41 @@ from typing import Final
 
 from kafka_s3 import custom
 from kafka_s3.errors import ConfigurationError, Problem
-from kafka_s3.settings import connect, credential_names
-from kafka_s3.settings.build import build_schedule, build_settings, settle, shown
-from kafka_s3.settings.check import Checked, check, report_rows
-from kafka_s3.settings.checks import REEXPORT_SUFFIX
-from kafka_s3.settings.client import Client, translate
-from kafka_s3.settings.content_rules import apply_producer_rules
+from kafka_s3.settings import (
+    block_gzip,
+    catalogue,
+    completeness,
+    connect,
+    converters,
+    credentials,
+    formats,
+    kafka,
+    paths,
+    registry,
+    s3,
+    schedule,
+    values,
+)
 from kafka_s3.settings.files import read
-from kafka_s3.settings.model import ScheduleSettings, Settings
-from kafka_s3.settings.properties import HIDDEN
+from kafka_s3.settings.kafka_client import Client, translate
+from kafka_s3.settings.model import Settings, build_settings, settle, shown
+from kafka_s3.settings.properties import HIDDEN, REQUIRED, ResolvedProperty
 from kafka_s3.settings.reach import CLASSES, Reach
-from kafka_s3.settings.rules import apply_rules
-from kafka_s3.settings.sources import Gathered, ResolvedProperty, gather
-from kafka_s3.settings.value_schema import read_value_schema
+from kafka_s3.settings.schedule import ScheduleSettings, build_schedule
+from kafka_s3.settings.sources import Gathered, gather
+from kafka_s3.settings.validation import ParsedConfig, report_rows
+from kafka_s3.settings.validators import REEXPORT_SUFFIX
 from kafka_s3.settings.variables import Lookups
 
 WORKER_FILE: Final = "worker.properties"
 DAG_ID_CHARS_MAX: Final = 250
 
 #: What a class of the user's own has to have, by the property that names it.
-OWN_METHODS: Final = {
+USER_DEFINED_METHODS: Final = {
     "format.class": custom.FORMAT,
     "partitioner.class": custom.PARTITIONER,
     "timestamp.extractor": custom.EXTRACTOR,
-    credential_names.CLASS: custom.CREDENTIALS_PROVIDER,
+    credentials.CLASS: custom.CREDENTIALS_PROVIDER,
 }
 
 
@@ -120,7 +131,7 @@ def from_mapping(
 def outline(path: Path, worker: Path | None = None) -> Outline:
     """What is known of a connector without resolving a variable; never raises for what is in the files.
 
-    Reads the connector file and the worker file, nothing else. Values that hold a variable are not checked.
+    Reads the connector file and the worker file, nothing else. Values that hold a variable are not config.
     """
     try:
         connector, worker_given, problems = _read_files(path, worker)
@@ -134,36 +145,36 @@ def outline(path: Path, worker: Path | None = None) -> Outline:
         aws_connection=None,
         offline=True,
     )
-    checked, client = _check(gathered, need_brokers=False)
-    problems = _all(problems, gathered, checked, client)
+    config, client = _check(gathered, need_brokers=False)
+    problems = _all(problems, gathered, config, client)
     fallback = _broken(path, ())
     return Outline(
-        name=checked.text("name") if checked.sure("name") else fallback.name,
-        schedule=build_schedule(checked),
-        topics=tuple(dict.fromkeys(checked.listed("topics"))),
-        topics_regex=checked.optional("topics.regex"),
-        kafka_conn_id=checked.optional("export.kafka.conn.id") or fallback.kafka_conn_id,
-        aws_conn_id=checked.optional("export.aws.conn.id") or fallback.aws_conn_id,
+        name=config.text("name") if config.sure("name") else fallback.name,
+        schedule=build_schedule(config),
+        topics=tuple(dict.fromkeys(config.listed("topics"))),
+        topics_regex=config.optional("topics.regex"),
+        kafka_conn_id=config.optional("export.kafka.conn.id") or fallback.kafka_conn_id,
+        aws_conn_id=config.optional("export.aws.conn.id") or fallback.aws_conn_id,
         problems=tuple(problems),
-        verify_schedule=checked.optional("export.verify.schedule"),
-        schedule_assets=checked.listed("export.schedule.assets"),
-        owner=checked.optional("export.owner"),
-        tags=tuple(dict.fromkeys(checked.listed("export.tags"))),
-        bucket=checked.text("s3.bucket.name"),
-        topics_dir=checked.text("topics.dir"),
-        format=checked.text("format.class").rpartition(".")[2],
-        partitioner=checked.text("partitioner.class").rpartition(".")[2],
-        log_root=checked.text("export.log.dir"),
-        given=(*shown(checked), *((written, HIDDEN) for written, _ in gathered.client[0].given.values())),
-        reexports_max=_reexports_max(checked),
+        verify_schedule=config.optional("export.verify.schedule"),
+        schedule_assets=config.listed("export.schedule.assets"),
+        owner=config.optional("export.owner"),
+        tags=tuple(dict.fromkeys(config.listed("export.tags"))),
+        bucket=config.text("s3.bucket.name"),
+        topics_dir=config.text("topics.dir"),
+        format=config.text("format.class").rpartition(".")[2],
+        partitioner=config.text("partitioner.class").rpartition(".")[2],
+        log_root=config.text("export.log.dir"),
+        given=(*shown(config), *((written, HIDDEN) for written, _ in gathered.client[0].given.values())),
+        reexports_max=_reexports_max(config),
     )
 
 
-def _reexports_max(checked: Checked) -> int:
+def _reexports_max(config: ParsedConfig) -> int:
     enabled, at_once = "export.reexport.enable", "export.reexport.max.active.runs"
-    wanted = checked.sure("name", enabled, at_once) and checked.flag(enabled)
-    fits = wanted and len(checked.text("name")) + len(REEXPORT_SUFFIX) <= DAG_ID_CHARS_MAX
-    return checked.number(at_once) if fits else 0
+    wanted = config.sure("name", enabled, at_once) and config.flag(enabled)
+    fits = wanted and len(config.text("name")) + len(REEXPORT_SUFFIX) <= DAG_ID_CHARS_MAX
+    return config.number(at_once) if fits else 0
 
 
 def _broken(path: Path, problems: Sequence[Problem]) -> Outline:
@@ -203,56 +214,103 @@ def _load(
         aws_connection=aws_connection,
         offline=offline,
     )
-    checked, client = _check(gathered, need_brokers=not offline)
-    _find_own_classes(checked, lookups.reach)
-    read_value_schema(checked, folder, lookups.reach)
-    problems = _all(problems, gathered, checked, client)
+    config, client = _check(gathered, need_brokers=not offline)
+    _find_user_defined(config, lookups.reach)
+    converters.read_value_schema(config, folder, lookups.reach)
+    problems = _all(problems, gathered, config, client)
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise ConfigurationError(f"{origin} has {count}:", problems=problems)
-    settle(checked)
-    rows = sorted(gathered.rows + report_rows(checked) + checked.rows + client.rows, key=lambda row: row.name)
-    made = build_settings(checked, client, gathered.session_token)
+    settle(config)
+    rows = sorted(gathered.rows + report_rows(config) + config.rows + client.rows, key=lambda row: row.name)
+    made = build_settings(config, client, gathered.session_token)
     kafka = replace(made.kafka, refused=tuple(gathered.refused_client))
     return Loaded(replace(made, kafka=kafka, hidden=gathered.hidden), tuple(rows))
 
 
-def _check(gathered: Gathered, *, need_brokers: bool) -> tuple[Checked, Client]:
+def _check(gathered: Gathered, *, need_brokers: bool) -> tuple[ParsedConfig, Client]:
     failed = frozenset(problem.name for problem in gathered.problems)
-    checked = check(gathered.properties, failed)
-    apply_rules(checked)
+    config = catalogue.validate(gathered.properties, failed)
+    _apply_rules(config)
     client = translate(gathered.client)
-    apply_producer_rules(
-        checked, {name: pair for layer in reversed(gathered.client) for name, pair in layer.given.items()}
+    kafka.apply_producer_rules(
+        config, {name: pair for layer in reversed(gathered.client) for name, pair in layer.given.items()}
     )
     known = "bootstrap.servers" in {*client.properties, *client.unresolved}
     known = known or any(name.endswith("bootstrap.servers") for name in failed)
     if need_brokers and not known:
-        conn_id = checked.optional("export.kafka.conn.id") or "kafka_default"
+        conn_id = config.optional("export.kafka.conn.id") or "kafka_default"
         message = (
-            f"is required and was found neither as {connect.OVERRIDE}bootstrap.servers in the connector file, nor in"
+            f"is required and was found neither as {kafka.OVERRIDE}bootstrap.servers in the connector file, nor in"
             f" the Airflow connection {conn_id}, nor in the worker file"
         )
         client.problems.append(Problem("bootstrap.servers", None, message))
-    return checked, client
+    return config, client
 
 
-def _find_own_classes(checked: Checked, reach: Reach) -> None:
+def _apply_rules(config: ParsedConfig) -> None:
+    """Add every problem that only several properties together have; a rule is silent where one is wrong by itself.
+
+    Paths come after the schedule: what they miss they take for wrong, and both need a zone.
+    """
+    connect.apply_connector_rules(config)
+    values.apply_value_rules(config)
+    formats.apply_format_rules(config)
+    converters.apply_converter_rules(config)
+    block_gzip.apply_block_gzip_rules(config)
+    registry.apply_registry_rules(config)
+    schedule.apply_schedule_rules(config)
+    s3.apply_s3_rules(config)
+    credentials.apply_credential_rules(config)
+    paths.apply_path_rules(config)
+    completeness.apply_completeness_rules(config)
+
+
+def _find_user_defined(config: ParsedConfig, reach: Reach) -> None:
     """Look at classes of the user's own; only here, since Airflow's parse of a DAG must not import them."""
-    for name, methods in OWN_METHODS.items():
-        path = checked.text(name)
-        if checked.sure(name) and custom.is_path(path):
+    for name, methods in USER_DEFINED_METHODS.items():
+        path = config.text(name)
+        if config.sure(name) and custom.is_path(path):
             if not reach.has_class(path):
-                if not reach.only_looks or name == credential_names.CLASS:  # the others make objects, and none is made
-                    checked.complain(name, f"is not imported here: {CLASSES} does not allow it in this process")
+                if not reach.only_looks or name == credentials.CLASS:  # the others make objects, and none is made
+                    config.add_problem(name, f"is not imported here: {CLASSES} does not allow it in this process")
                 continue
             try:
                 custom.find_class(path, *methods)
             except ConfigurationError as error:
-                checked.complain(name, error.what.removeprefix(f"{path}: "))
+                config.add_problem(name, error.what.removeprefix(f"{path}: "))
 
 
-def _all(problems: list[Problem], gathered: Gathered, checked: Checked, client: Client) -> list[Problem]:
+def _all(problems: list[Problem], gathered: Gathered, config: ParsedConfig, client: Client) -> list[Problem]:
     """Every problem once, in the order of names."""
-    everything = [*problems, *gathered.problems, *checked.problems, *client.problems]
+    everything = [*problems, *gathered.problems, *config.problems, *client.problems]
     return sorted(dict.fromkeys(everything), key=lambda problem: problem.name)
+
+
+def settings_from_plan(configuration: Mapping[str, str], sha256: str, now: Settings) -> Settings | None:
+    """The settings behind a plan's configuration with that hash; `None` if this engine cannot make them again.
+
+    A plan comes out of the bucket, and whoever may write there may have written it. So nothing is imported, opened or
+    asked because a plan names it: of its configuration only what shapes objects is read, and a class of the user's own
+    only if today's configuration names the same one. How to reach Kafka, S3 and the registry is today's alone.
+    """
+    for name in USER_DEFINED_METHODS:
+        text = configuration.get(name, "")
+        if custom.is_path(text) and text != now.resolved.get(name):
+            return None
+    required = (name for name, prop in catalogue.PROPERTIES.items() if prop.default is REQUIRED)
+    given = {name: now.resolved[name] for name in required if name in now.resolved}
+    given |= {name: text for name, text in configuration.items() if _shapes(name)}
+    try:
+        then = from_mapping(given, offline=True).settings
+    except ConfigurationError:
+        return None
+    if then.configuration_sha256 != sha256:
+        return None
+    return replace(then, name=now.name, log_root=now.log_root, kafka=now.kafka, s3=now.s3, log_key=now.log_key)
+
+
+def _shapes(name: str) -> bool:
+    """Whether a property says how objects are made. An AvroConverter needs the registry's address, and asks nobody."""
+    prop = catalogue.PROPERTIES.get(name)
+    return name == kafka.READING or (prop is not None and (prop.shapes or name.endswith(".schema.registry.url")))

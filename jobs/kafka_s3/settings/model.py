@@ -1,250 +1,42 @@
-"""A connector's configuration once it is parsed: frozen values, passed explicitly, chosen from closed types."""
+"""Everything one connector's run needs, as frozen values, made of what the topics made."""
 
 from __future__ import annotations
 
-import enum
+import hashlib
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from kafka_s3.naming import KeyLayout
-from kafka_s3.settings.content import FormatSettings, Own
+from kafka_s3.naming import KeyLayout, Naming
+from kafka_s3.settings import block_gzip, credentials
+from kafka_s3.settings.completeness import Completeness, build_completeness
+from kafka_s3.settings.connect import DeadLetters, build_dead_letters
+from kafka_s3.settings.converters import SCHEMA_FILE, EnvelopeField
+from kafka_s3.settings.formats import Format
+from kafka_s3.settings.kafka import READING, KafkaSettings
+from kafka_s3.settings.kafka_client import Client
+from kafka_s3.settings.paths import (
+    Partitioner,
+    RecordTime,
+    SchemaAffix,
+    TimePartitioner,
+    build_layout,
+    build_partitioner,
+)
+from kafka_s3.settings.properties import HIDDEN, Supported, Value, render
+from kafka_s3.settings.registry import without_login
+from kafka_s3.settings.run import OPEN_OBJECTS_MAX, Limits, Policies, build_limits, build_log_key, build_policies
+from kafka_s3.settings.s3 import S3Settings, build_s3
+from kafka_s3.settings.schedule import ScheduleSettings, build_schedule
+from kafka_s3.settings.validation import ParsedConfig, show
+from kafka_s3.settings.values import FormatSettings, build_format
+from kafka_s3.settings.variables import Given
 from kafka_s3.signing import NO_KEY, LogKey
 
-OPEN_OBJECTS_MAX: Final = 300  # where partitioner.max.open.files is not set: each holds a compressor of 0.3 MiB
-BUILT_IN_TAGS: Final = ("startOffset", "endOffset", "recordCount")  # s3.object.tagging, as the sink writes them
-MIN_PART_SIZE: Final = 5 * 1024 * 1024  # S3's own minimum for every part but the last
-
-
-@dataclass(frozen=True, slots=True)
-class DefaultPartitioner:
-    """`partition=<kafka partition>`."""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldPartitioner:
-    """`name=value` for each field of the value; nested ones as `a.b`."""
-
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RunTime:
-    """Extractor Wallclock: the run's logical time."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordTime:
-    """Extractor Record: Kafka's timestamp."""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldTime:
-    """Extractor RecordField: a field of the value."""
-
-    name: str
-
-
-Extractor = RunTime | RecordTime | FieldTime | Own
-
-
-@dataclass(frozen=True, slots=True)
-class TimePartitioner:
-    """The start of a record's bucket of time, as a Joda pattern: TimeBased, Daily and Hourly."""
-
-    duration_ms: int
-    path_format: str
-    timezone: str
-    locale: str
-    extractor: Extractor
-
-
-Partitioner = DefaultPartitioner | FieldPartitioner | TimePartitioner | Own
-
-
-class SchemaAffix(enum.Enum):
-    """`s3.schema.partition.affix.type`: where `schema_name=…` stands in the path."""
-
-    NONE = "NONE"
-    PREFIX = "PREFIX"
-    SUFFIX = "SUFFIX"
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds. A task holds at most about `part_size_bytes` of encoded bytes for each open object.
-
-    `flush_size`: records per object (`flush.size`).
-    `part_size_bytes`: an object below it is one PUT (`s3.part.size`).
-    `tasks_max`: Spark tasks at once (`tasks.max`).
-    `range_records_max`: offsets one task reads (`export.range.records.max`); a range is cut at multiples of flush.size.
-    `batch_records_max`, `batch_bytes_max`: what one commit covers (`export.batch.records.max`, `.bytes.max`).
-    `catchup_batches_max`: missed schedule boundaries that get a batch of their own (`export.catchup.batches.max`).
-    `open_objects_max`: paths that are open at once (`partitioner.max.open.files`).
-    `object_bytes_max`: bytes of records per object, before compression (`export.object.bytes.max`).
-    `rotate_interval_ms`: record time per object, of time-based partitioners (`rotate.interval.ms`).
-    """
-
-    flush_size: int
-    part_size_bytes: int
-    tasks_max: int
-    range_records_max: int
-    batch_records_max: int
-    batch_bytes_max: int
-    catchup_batches_max: int
-    open_objects_max: int = OPEN_OBJECTS_MAX
-    object_bytes_max: int | None = None
-    rotate_interval_ms: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RetrySettings:
-    """Full jitter: before retry n uniform in [0, min(24 h, backoff_ms * 2^(n-1))]."""
-
-    retries: int  # s3.part.retries: after the first try; 0 is allowed
-    backoff_ms: int  # s3.retry.backoff.ms
-
-
-class Chain(enum.Enum):
-    """`s3.credentials.provider.class`: the machine's own credentials, wherever they are found or from one place."""
-
-    DEFAULT = "the AWS default chain (environment, profile, role)"
-    ENVIRONMENT = "the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)"
-    PROFILE = "the profile (AWS_PROFILE, ~/.aws/config and credentials)"
-    CONTAINER = "the container (ECS task role, EKS pod identity)"
-    INSTANCE = "the EC2 instance's profile"
-    CONTAINER_OR_INSTANCE = "the container or the EC2 instance's profile"
-    WEB_IDENTITY = "the web identity (AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN)"
-
-
-@dataclass(frozen=True, slots=True)
-class Anonymous:
-    """Requests are not signed."""
-
-
-@dataclass(frozen=True, slots=True)
-class AssumeRole:
-    """A role that the configured keys, or else the default chain, may assume; asked for anew before it expires."""
-
-    arn: str
-    session_name: str
-    external_id: str | None = field(default=None, repr=False)
-    region: str | None = None  # of STS; unless set, the bucket's
-
-
-@dataclass(frozen=True, slots=True)
-class OwnProvider:
-    """A class of the user's own, as `module:Class`, and what it is made with: a `ports.CredentialsProvider`."""
-
-    path: str
-    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-
-    def secrets(self) -> Iterator[str]:
-        """Any option may be one; what is too short to be is left readable."""
-        yield from (value for _, value in self.options if len(value) > 3)
-
-
-Credentials = Chain | Anonymous | AssumeRole | OwnProvider
-
-
-@dataclass(frozen=True, slots=True)
-class Tagging:
-    """`s3.object.tagging`: offsets and count as tags of every data object; `extra` wins over them.
-
-    `required`: an object that cannot be tagged fails its range (`s3.object.behavior.on.tagging.error=fail`).
-    """
-
-    extra: tuple[tuple[str, str], ...] = ()
-    required: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class S3Settings:
-    """How to reach the bucket. Secrets print as [hidden].
-
-    `access_key_id`, `secret_access_key`: used before `credentials`, except by a role and by a class of the user's
-    own, which are given them.
-    """
-
-    bucket: str
-    region: str
-    endpoint_url: str | None = None  # store.url
-    path_style: bool = True
-    access_key_id: str | None = field(default=None, repr=False)
-    secret_access_key: str | None = field(default=None, repr=False)
-    session_token: str | None = field(default=None, repr=False)
-    put_arguments: Mapping[str, str] = field(default_factory=dict, repr=False)  # boto3: ACL, ServerSideEncryption, …
-    proxy_url: str | None = field(default=None, repr=False)
-    expect_continue: bool = True
-    retry: RetrySettings = RetrySettings(3, 200)
-    credentials: Credentials = Chain.DEFAULT
-    accelerate: bool = False  # s3.wan.mode
-    send_digest: bool = False  # s3.send.digest: Content-MD5 with every body
-    tagging: Tagging | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class KafkaSettings:
-    """How to reach Kafka: librdkafka's own properties, secrets among them."""
-
-    client: Mapping[str, str] = field(repr=False)
-    isolation_level: str = "read_committed"
-    start: str = "earliest"  # auto.offset.reset at the first sight of a topic: earliest or latest
-    idle_timeout_ms: int = 60_000  # no progress for so long fails a range (export.read.timeout.ms)
-    refused: tuple[str, ...] = ()  # why a process that only looks at connectors may not ask this Kafka
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleSettings:
-    """When runs are due, in `timezone`: by an interval aligned to local midnight, or by a cron expression.
-
-    `interval_ms`: `rotate.schedule.interval.ms`; unset means hourly.
-    `cron`: `export.schedule`, which takes the interval's place.
-    `timed`: false where runs begin by hand or by assets alone, so that there are no boundaries.
-    """
-
-    interval_ms: int = 3_600_000
-    timezone: str = "UTC"
-    cron: str | None = None
-    timed: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class DeadLetters:
-    """What becomes of bad records beside their object in the bucket (`errors.tolerance=all` only).
-
-    `topic`: they are produced there too, with Connect's headers where `headers` says so; `replication` if it has to
-    be created. `fraction_max`: more bad records among those of a range than this stop it. `fraction_attention`: with
-    more among a topic's records in a commit, the commit stands and the connector needs attention.
-    """
-
-    topic: str | None = None
-    replication: int = 3
-    headers: bool = False
-    fraction_max: float = 1.0
-    fraction_attention: float = 0.5
-    log: bool = False  # errors.log.enable
-    include_messages: bool = False  # errors.log.include.messages: a reason quotes what it refuses
-
-
-@dataclass(frozen=True, slots=True)
-class Policies:
-    """What the user allows where Kafka is not as the log left it (`export.on.data.loss`, `.on.topic.recreated`)."""
-
-    record_data_loss: bool = False
-    restart_recreated: bool = False
-
-    @property
-    def any(self) -> bool:
-        return self.record_data_loss or self.restart_recreated
-
-
-@dataclass(frozen=True, slots=True)
-class Completeness:
-    """`export.completeness.marker.enable`: time partitions are marked, so long after their end."""
-
-    lateness_ms: int = 0
+_CREDENTIALS: Final = ("aws.access.key.id", "s3.proxy.user", credentials.PREFIX)
+_LOGINS: Final = re.compile(r"\.converter\.(basic|bearer)\.auth\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,3 +79,120 @@ class Settings:
         if self.topics_regex is not None:
             return re.fullmatch(self.topics_regex, topic) is not None
         return topic in self.topics
+
+
+def build_settings(config: ParsedConfig, client: Client, session_token: Given | None) -> Settings:
+    """The settings behind settled values; call it only if there was no problem."""
+    resolved = _resolved(config, client)
+    content, partitioner = build_format(config), build_partitioner(config)
+    naming = Naming.BLOCK_GZIP if block_gzip.is_meant(config.given) else Naming.CONNECT
+    return Settings(
+        name=config.text("name"),
+        topics=tuple(dict.fromkeys(config.listed("topics"))),
+        topics_regex=config.optional("topics.regex"),
+        tolerate_bad_records=config.text("errors.tolerance") == "all",
+        format=content,
+        partitioner=partitioner,
+        schema_affix=SchemaAffix(config.text("s3.schema.partition.affix.type")),
+        limits=build_limits(config),
+        layout=build_layout(config, naming),
+        log_root=config.text("export.log.dir"),
+        log_key=build_log_key(config),
+        s3=build_s3(config, session_token),
+        kafka=KafkaSettings(
+            client=dict(client.properties),
+            isolation_level=client.isolation_level,
+            start=client.start,
+            idle_timeout_ms=config.number("export.read.timeout.ms"),
+        ),
+        schedule=build_schedule(config),
+        dead_letters=build_dead_letters(config),
+        policies=build_policies(config),
+        notes_timestamps=config.flag("export.timestamps.enable") or _reads_timestamps(content, partitioner),
+        reexport_dir=config.text("export.reexport.topics.dir"),
+        completeness=build_completeness(config),
+        resolved=resolved,
+        configuration_sha256=_hash(config, resolved),
+    )
+
+
+def _reads_timestamps(content: FormatSettings, partitioner: Partitioner) -> bool:
+    """Whether the timestamp of every record is looked at anyway, so that noting it costs next to nothing."""
+    by_time = isinstance(partitioner, TimePartitioner) and isinstance(partitioner.extractor, RecordTime)
+    in_record = EnvelopeField.TIMESTAMP in content.envelope.fields
+    return by_time or in_record or content.file.format is Format.BLOCK_GZIP
+
+
+def settle(config: ParsedConfig) -> None:
+    """Put what unset values mean in their place, so that report and plan show what is in effect."""
+    values = config.values
+    if config.number("partitioner.max.open.files") == -1:
+        values["partitioner.max.open.files"] = OPEN_OBJECTS_MAX
+    if values["format.bytearray.separator"] is None:
+        values["format.bytearray.separator"] = "\n"
+    schedule = build_schedule(config)
+    if schedule.timed and schedule.cron is None:
+        values["rotate.schedule.interval.ms"] = schedule.interval_ms
+    values["timezone"] = schedule.timezone
+
+
+def _resolved(config: ParsedConfig, client: Client) -> dict[str, str]:
+    """Every property with an effect, and its effective value; secrets, credentials and unknown values are absent.
+
+    Read as a configuration it means the same: what has two names stands under one, a file under what it holds.
+    """
+    resolved = {READING: client.isolation_level, "consumer.override.auto.offset.reset": client.start}
+    for name, value in config.values.items():
+        honoured = isinstance(config.properties[name].status, Supported)
+        unresolved = name in config.given and not config.given[name].resolved
+        honoured = honoured and config.applies(config.properties[name])
+        if honoured and not unresolved and not _is_left_out(name, config):
+            resolved[name] = _shown(name, value)
+    return dict(sorted(resolved.items()))
+
+
+def shown(config: ParsedConfig) -> tuple[tuple[str, str], ...]:
+    """What was set, as anybody may see it: secrets and credentials are hidden, variables stand as they are."""
+    rows = []
+    for name, given in sorted(config.given.items()):
+        if name not in config.properties or _is_secret(name, config):
+            rows.append((name, HIDDEN))
+        elif not given.resolved or not config.sure(name):
+            rows.append((name, show(name, given.text)))
+        else:
+            rows.append((name, _shown(name, config.values[name])))
+    return tuple(rows)
+
+
+def _is_left_out(name: str, config: ParsedConfig) -> bool:
+    return name in block_gzip.TODAY or name == SCHEMA_FILE or _is_secret(name, config)
+
+
+def _is_secret(name: str, config: ParsedConfig) -> bool:
+    """Whether the value is a secret, or what belongs to one."""
+    return config.is_secret(name) or name.startswith(_CREDENTIALS) or _LOGINS.search(name) is not None
+
+
+def _shown(name: str, value: Value) -> str:
+    if isinstance(value, tuple) and name.endswith("schema.registry.url"):
+        return render(tuple(without_login(url) for url in value))
+    return show(name, render(value)) if name.endswith(".url") else render(value)
+
+
+def _hash(config: ParsedConfig, resolved: dict[str, str]) -> str:
+    """SHA-256 over the properties that shape the bytes, names or contents of objects, as canonical JSON.
+
+    These are: topics, converters with what they read by, formats with their options, companions, the envelope,
+    flush.size, s3.part.size, the partitioner, the parts of keys, what tombstones and bad records do, the size of a
+    range, the isolation level (`Property.shapes`). Of a file with a schema it is what the file says. Left out,
+    because a plan made under another value yields the same objects: how to reach Kafka, S3 and the registry,
+    credentials (secrets always), encryption and ACL, retries, time-outs, tasks.max, the schedule (a plan holds its
+    logical time), limits of batches (a plan holds its ranges), where a new topic starts, where dead letters go.
+    """
+    shaping = {
+        name: value
+        for name, value in resolved.items()
+        if name == READING or (name in config.properties and config.properties[name].shapes)
+    }
+    canonical = json.dumps(shaping, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()

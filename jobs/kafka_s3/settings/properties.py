@@ -38,12 +38,12 @@ REQUIRED: Final = Required.REQUIRED
 
 
 @dataclass(frozen=True, slots=True)
-class Honoured:
+class Supported:
     """It has its effect."""
 
 
 @dataclass(frozen=True, slots=True)
-class Needless:
+class Ignored:
     """It is checked and accepted, and has no effect here because of `reason`."""
 
     reason: str
@@ -57,8 +57,15 @@ class Refused:
     way_out: str
 
 
-Status = Honoured | Needless | Refused
-HONOURED: Final = Honoured()
+Status = Supported | Ignored | Refused
+SUPPORTED: Final = Supported()
+
+
+@dataclass(frozen=True, slots=True)
+class UserDefined:
+    """A class of the user's own, as `module:Class`."""
+
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +85,19 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Only:
+class AppliesWhen:
     """A property is read only under certain values of another one; else it is needless because of `reason`.
 
-    `values`: of a list one element is enough; `None` stands for any value that is set. `own`: a class of the user's
-    own there reads it too. `both`: that has to hold as well. `either`: that is enough too.
+    `values`: of a list one element is enough; `None` stands for any value that is set. `user_defined`: a class of
+    the user's own there reads it too. `both`: that has to hold as well. `either`: that is enough too.
     """
 
     name: str
     values: tuple[Value, ...] | None
     reason: str = ""
-    own: bool = True
-    both: Only | None = None
-    either: Only | None = None
+    user_defined: bool = True
+    both: AppliesWhen | None = None
+    either: AppliesWhen | None = None
 
     def applies(self, value: Value) -> bool:
         """Whether this value of the other property is one of those."""
@@ -98,7 +105,7 @@ class Only:
             return bool(value)
         if isinstance(value, tuple):
             return any(each in self.values for each in value)
-        return value in self.values or (self.own and isinstance(value, str) and custom.is_path(value))
+        return value in self.values or (self.user_defined and isinstance(value, str) and custom.is_path(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +115,15 @@ class Property:
     `check` sees the trimmed text (of a list: each element) and says what is wrong with it, without repeating it:
     the value may be a secret. `shapes`: the value shapes the bytes, names or contents of objects, so that another
     value means another plan. `untrimmed`: Connect reads the value with its surrounding white space.
-    `own`: beside the choices, a class of the user's own is one, as `module:Class`. `lenient`: what is wrong with it
-    matters only where it is read, as with the options of a converter that nobody asks.
+    `user_defined`: beside the choices, a class of the user's own is one, as `module:Class`. `lenient`: what is wrong
+    with it matters only where it is read, as with the options of a converter that nobody asks.
     """
 
     name: str
     kind: Kind
     default: Value | Required
     doc: str
-    status: Status = HONOURED
+    status: Status = SUPPORTED
     choices: tuple[Choice, ...] = ()
     ignore_case: bool = False
     minimum: int | None = None
@@ -125,8 +132,8 @@ class Property:
     check: Callable[[str], str | None] | None = None
     shapes: bool = False
     untrimmed: bool = False
-    own: bool = False
-    only: Only | None = None
+    user_defined: bool = False
+    applies_when: AppliesWhen | None = None
     lenient: bool = False
 
     @property
@@ -149,6 +156,20 @@ class Wrong:
 
     message: str
     recognised: Value = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedProperty:
+    """One row of what `validate` prints: the value is hidden if it is a secret."""
+
+    name: str
+    value: str
+    source: str
+    meaning: str
+
+
+def choices(*names: str) -> tuple[Choice, ...]:
+    return tuple(Choice(name) for name in names)
 
 
 _BITS: Final = {Kind.INT: 31, Kind.LONG: 63}
@@ -199,11 +220,11 @@ def _parse_choice(prop: Property, text: str) -> Value | Wrong:
             if choice.refused:
                 return Wrong(choice.refused, choice.name)
             return choice.name
-    if prop.own and custom.is_path(text):
+    if prop.user_defined and custom.is_path(text):
         return text
-    if prop.kind is Kind.CLASS or prop.own:
+    if prop.kind is Kind.CLASS or prop.user_defined:
         known = ", ".join(choice.name for choice in prop.choices if not choice.refused)
-        own = ", or a class of your own as module:Class" if prop.own else ""
+        own = ", or a class of your own as module:Class" if prop.user_defined else ""
         near = near_match(text, [name for choice in prop.choices for name in (choice.short, choice.name)])
         what = "unknown class" if text else "must not be blank"
         return Wrong(f"{what}; known: {known}{own}{near and f'.{near}'}")

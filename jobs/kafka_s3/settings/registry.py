@@ -1,20 +1,42 @@
-"""The schema registry behind AvroConverter: rules about its options, and what they are in the settings."""
+"""The schema registry behind AvroConverter: its properties, rules about them, and what they are in the settings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from kafka_s3.errors import Problem
-from kafka_s3.settings import converter_names as names
-from kafka_s3.settings.check import Checked
-from kafka_s3.settings.client import Client, translate_stores
-from kafka_s3.settings.content import RegistrySettings
-from kafka_s3.settings.properties import HIDDEN
-from kafka_s3.settings.sources import ClientLayer, ResolvedProperty
+from kafka_s3.settings import validators
+from kafka_s3.settings.kafka_client import Client, ClientLayer, translate_stores
+from kafka_s3.settings.properties import (
+    HIDDEN,
+    SUPPORTED,
+    AppliesWhen,
+    Choice,
+    Family,
+    Ignored,
+    Kind,
+    Property,
+    ResolvedProperty,
+)
+from kafka_s3.settings.validation import ParsedConfig
 from kafka_s3.settings.variables import Given
 
+#: Whose options these are.
+AVRO_CONVERTER: Final = "io.confluent.connect.avro.AvroConverter"
+SIDES: Final = ("value", "key")
+#: What the options of a converter begin with, a misspelt one among them.
+OPTIONS: Final = tuple(f"{side}.converter." for side in SIDES)
+USER_INFO: Final = "USER_INFO"
+URL: Final = "URL"
+STATIC_TOKEN: Final = "STATIC_TOKEN"  # noqa: S105  # the name of a kind of token
+_TOKENS: Final = "is not supported: set bearer.auth.credentials.source=STATIC_TOKEN and bearer.auth.token"
+_NOT_WRITTEN = Ignored("nothing is registered: only who writes to the topic reads it")
+_AS_WRITTEN = Ignored("schemas are kept as their writer made them")
+_FEW = Ignored("schemas are few and small")
 _URL: Final = "schema.registry.url"
 _SOURCE: Final = "basic.auth.credentials.source"
 _USER_INFO: Final = ("basic.auth.user.info", "schema.registry.basic.auth.user.info")
@@ -26,39 +48,169 @@ _SSL: Final = "schema.registry.ssl."
 _HOST_CHECK: Final = "ssl.endpoint.identification.algorithm"
 #: librdkafka's properties that the registry's client has as well; it reads its certificates from files only.
 _FILES: Final = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.key.password")
+_WRITTEN: Final = {
+    "ssl.ca.pem": "ssl.truststore.certificates",
+    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
+    "ssl.key.pem": "ssl.keystore.key",
+}
+_PLACES: Final = {"ssl.ca.pem": "ssl.truststore.location"}
 
 
-def apply_registry_rules(checked: Checked) -> None:
-    for side in names.SIDES:
-        if _is_avro(checked, side):
-            _login_rules(checked, f"{side}.converter.")
-            _tls_rules(checked, side)
+class SubjectNames(enum.Enum):
+    """Which of the registry's subjects says the version of a schema."""
+
+    TOPIC = "io.confluent.kafka.serializers.subject.TopicNameStrategy"
+    RECORD = "io.confluent.kafka.serializers.subject.RecordNameStrategy"
+    TOPIC_RECORD = "io.confluent.kafka.serializers.subject.TopicRecordNameStrategy"
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrySettings:
+    """How to reach a schema registry: confluent-kafka's own properties, `url` among them, secrets too."""
+
+    client: Mapping[str, str] = field(default_factory=dict, repr=False)
+    retry_timeout_ms: int = 60_000
+
+
+def properties(side: str) -> tuple[Property, ...]:
+    """Those of one side's AvroConverter."""
+    prefix = f"{side}.converter."
+    only = AppliesWhen(f"{side}.converter", (AVRO_CONVERTER,), "only AvroConverter reads it", user_defined=False)
+    return (
+        Property(
+            f"{prefix}schema.registry.url",
+            Kind.LIST,
+            (),
+            "Where the schema registry is; required.",
+            check=validators.registry_url,
+            applies_when=only,
+            lenient=True,
+        ),
+        Property(
+            f"{prefix}{side}.subject.name.strategy",
+            Kind.CLASS,
+            SubjectNames.TOPIC.value,
+            "Which of the registry's subjects says the version of a schema.",
+            choices=tuple(Choice(names.value) for names in SubjectNames),
+            shapes=True,
+            applies_when=only,
+            lenient=True,
+        ),
+        *_login_rows(prefix, only),
+        *_ignored_rows(prefix),
+    )
+
+
+def _login_rows(prefix: str, only: AppliesWhen) -> tuple[Property, ...]:
+    """User and password, or a token: secrets but for where they are."""
+    basic, bearer = f"{prefix}basic.auth.credentials.source", f"{prefix}bearer.auth.credentials.source"
+    with_user = AppliesWhen(basic, (USER_INFO,), "only basic.auth.credentials.source=USER_INFO reads it")
+    with_token = AppliesWhen(bearer, (STATIC_TOKEN,), "only bearer.auth.credentials.source=STATIC_TOKEN reads it")
+    inherited = f"Kafka's login is not handed to the registry: set {USER_INFO} and {prefix}basic.auth.user.info"
+    sources = (Choice(URL), Choice(USER_INFO), Choice("SASL_INHERIT", refused=inherited))
+    tokens = ("OAUTHBEARER", "SASL_OAUTHBEARER_INHERIT", "CUSTOM")
+    token_sources = (
+        Choice(""),
+        Choice(STATIC_TOKEN),
+        *(Choice(source, refused=f"{source} {_TOKENS}") for source in tokens),
+    )
+
+    def user_info(name: str, doc: str) -> Property:
+        check = validators.user_info
+        return Property(f"{prefix}{name}", Kind.PASSWORD, None, doc, check=check, applies_when=with_user, lenient=True)
+
+    def token(name: str, kind: Kind, default: str | None, doc: str) -> Property:
+        return Property(f"{prefix}bearer.auth.{name}", kind, default, doc, applies_when=with_token, lenient=True)
+
+    where = "Where user and password of the registry are: USER_INFO or the URL."
+    instead = "STATIC_TOKEN: a token of the registry instead of user and password."
+    return (
+        Property(basic, Kind.STRING, URL, where, choices=sources, applies_when=only, lenient=True),
+        user_info("basic.auth.user.info", "user:password."),
+        user_info("schema.registry.basic.auth.user.info", "The older name of basic.auth.user.info."),
+        Property(bearer, Kind.STRING, "", instead, choices=token_sources, applies_when=only, lenient=True),
+        token("token", Kind.PASSWORD, None, "The token."),
+        token("logical.cluster", Kind.STRING, "", "The registry's cluster that the token is for."),
+        token("identity.pool.id", Kind.STRING, "", "The pool of identities of the token."),
+    )
+
+
+def _ignored_rows(prefix: str) -> tuple[Property, ...]:
+    writing = (
+        "auto.register.schemas",
+        "normalize.schemas",
+        "id.compatibility.strict",
+        "latest.compatibility.strict",
+        "avro.remove.java.properties",
+    )
+    as_written = (
+        "enhanced.avro.schema.support",
+        "connect.meta.data",
+        "scrub.invalid.names",
+        "discard.type.doc.default",
+        "allow.optional.map.keys",
+        "flatten.singleton.unions",
+        "flatten.unions",
+        "generalized.sum.type.support",
+        "ignore.default.for.nullables",
+        "avro.use.logical.type.converters",
+        "specific.avro.reader",
+    )
+    cached = ("max.schemas.per.subject", "schemas.cache.config", "latest.cache.size", "latest.cache.ttl.sec")
+    reading = {
+        **dict.fromkeys(writing, _NOT_WRITTEN),
+        **dict.fromkeys(as_written, _AS_WRITTEN),
+        **dict.fromkeys(cached, _FEW),
+        "use.latest.version": Ignored("every value is read by the schema that it names"),
+    }
+    return tuple(
+        Property(f"{prefix}{name}", Kind.STRING, "", "An option of AvroConverter.", status, lenient=True)
+        for name, status in reading.items()
+    )
+
+
+FAMILIES: Final[tuple[Family, ...]] = tuple(
+    Family(
+        f"{prefix}schema.registry.ssl.",
+        SUPPORTED,
+        "TLS of the registry, as of Kafka: ssl.truststore.location and ssl.keystore.location of type PEM,"
+        " ssl.key.password.",
+    )
+    for prefix in OPTIONS
+)
+
+
+def apply_registry_rules(config: ParsedConfig) -> None:
+    for side in SIDES:
+        if _is_avro(config, side):
+            _login_rules(config, f"{side}.converter.")
+            _tls_rules(config, side)
         else:
-            for name in _tls_given(checked, side):
+            for name in _tls_given(config, side):
                 reason = "needless: only AvroConverter reads it"
-                checked.rows.append(ResolvedProperty(name, HIDDEN, checked.given[name].source.value, reason))
+                config.rows.append(ResolvedProperty(name, HIDDEN, config.given[name].source.value, reason))
 
 
-def build_registry(checked: Checked, side: str) -> RegistrySettings | None:
+def build_registry(config: ParsedConfig, side: str) -> RegistrySettings | None:
     """How to reach the registry of one side's converter; `None` where it has none."""
-    if not _is_avro(checked, side):
+    if not _is_avro(config, side):
         return None
     prefix = f"{side}.converter."
-    urls = checked.listed(f"{prefix}{_URL}")
+    urls = config.listed(f"{prefix}{_URL}")
     client = {"url": ",".join(without_login(url) for url in urls)}
-    if checked.text(f"{prefix}{_SOURCE}") == names.USER_INFO:
-        logins = [login for name in _USER_INFO if (login := checked.optional(f"{prefix}{name}"))]
+    if config.text(f"{prefix}{_SOURCE}") == USER_INFO:
+        logins = [login for name in _USER_INFO if (login := config.optional(f"{prefix}{name}"))]
     else:
         logins = _logins(urls)
-    if checked.text(f"{prefix}{_BEARER}") == names.STATIC_TOKEN:
-        client["bearer.auth.credentials.source"] = names.STATIC_TOKEN
-        client[_TOKEN] = checked.text(f"{prefix}{_TOKEN}").strip()
-        client[_CLUSTER] = checked.text(f"{prefix}{_CLUSTER}").strip()  # Java can do without, the client here cannot
-        if pool := checked.optional(f"{prefix}{_POOL}"):
+    if config.text(f"{prefix}{_BEARER}") == STATIC_TOKEN:
+        client["bearer.auth.credentials.source"] = STATIC_TOKEN
+        client[_TOKEN] = config.text(f"{prefix}{_TOKEN}").strip()
+        client[_CLUSTER] = config.text(f"{prefix}{_CLUSTER}").strip()  # Java can do without, the client here cannot
+        if pool := config.optional(f"{prefix}{_POOL}"):
             client[_POOL] = pool
     elif logins:
         client["basic.auth.user.info"] = logins[0]
-    stores = _stores(checked, side).properties
+    stores = _stores(config, side).properties
     return RegistrySettings({**client, **{name: stores[name] for name in _FILES if name in stores}})
 
 
@@ -84,65 +236,53 @@ def _login(url: str) -> str | None:
     return f"{unquote(parts.username)}:{unquote(parts.password or '')}"
 
 
-def _is_avro(checked: Checked, side: str) -> bool:
+def _is_avro(config: ParsedConfig, side: str) -> bool:
     name = f"{side}.converter"
-    return checked.sure(name) and checked.reads(name) and checked.text(name) == names.AVRO
+    return config.sure(name) and config.reads(name) and config.text(name) == AVRO_CONVERTER
 
 
-def _login_rules(checked: Checked, prefix: str) -> None:
+def _login_rules(config: ParsedConfig, prefix: str) -> None:
     url, source, bearer = f"{prefix}{_URL}", f"{prefix}{_SOURCE}", f"{prefix}{_BEARER}"
-    if checked.sure(url) and not checked.listed(url):
-        checked.complain(url, "is required by AvroConverter")
-    by_user = checked.sure(source) and checked.text(source) == names.USER_INFO
-    if by_user and not any(f"{prefix}{name}" in checked.given for name in _USER_INFO):
-        checked.complain(f"{prefix}{_USER_INFO[0]}", f"is required by {_SOURCE}=USER_INFO")
-    by_token = checked.sure(bearer) and checked.text(bearer) == names.STATIC_TOKEN
-    if by_token and f"{prefix}{_TOKEN}" not in checked.given:
-        checked.complain(f"{prefix}{_TOKEN}", f"is required by {_BEARER}={names.STATIC_TOKEN}")
-    by_url = checked.sure(url, source, bearer) and not by_user and not by_token
-    if by_url and len(_logins(checked.listed(url))) > 1:
+    if config.sure(url) and not config.listed(url):
+        config.add_problem(url, "is required by AvroConverter")
+    by_user = config.sure(source) and config.text(source) == USER_INFO
+    if by_user and not any(f"{prefix}{name}" in config.given for name in _USER_INFO):
+        config.add_problem(f"{prefix}{_USER_INFO[0]}", f"is required by {_SOURCE}=USER_INFO")
+    by_token = config.sure(bearer) and config.text(bearer) == STATIC_TOKEN
+    if by_token and f"{prefix}{_TOKEN}" not in config.given:
+        config.add_problem(f"{prefix}{_TOKEN}", f"is required by {_BEARER}={STATIC_TOKEN}")
+    by_url = config.sure(url, source, bearer) and not by_user and not by_token
+    if by_url and len(_logins(config.listed(url))) > 1:
         message = "holds different logins, and the registry's client has one for every address: give all the same one, "
-        checked.complain_hidden(url, f"{message}or set {_SOURCE}=USER_INFO and {_USER_INFO[0]}")
+        config.add_hidden_problem(url, f"{message}or set {_SOURCE}=USER_INFO and {_USER_INFO[0]}")
     if by_user and by_token:
-        checked.complain(bearer, f"excludes {_SOURCE}=USER_INFO: set one of them")
+        config.add_problem(bearer, f"excludes {_SOURCE}=USER_INFO: set one of them")
 
 
-def _tls_rules(checked: Checked, side: str) -> None:
+def _tls_rules(config: ParsedConfig, side: str) -> None:
     prefix = f"{side}.converter.{_SSL.removesuffix('ssl.')}"
-    client = _stores(checked, side)
-    checked.rows += client.rows
-    checked.problems += client.problems
+    client = _stores(config, side)
+    config.rows += client.rows
+    config.problems += client.problems
     kept = {name for name in _FILES if name in client.properties}
     if client.properties.get(_HOST_CHECK, "https") != "https":
         message = "the registry's certificate is always checked: leave it out"
-        checked.problems.append(Problem(f"{prefix}{_HOST_CHECK}", None, message))
+        config.problems.append(Problem(f"{prefix}{_HOST_CHECK}", None, message))
     for target in sorted(client.properties.keys() - kept - {_HOST_CHECK}):
         given = f"{prefix}{_WRITTEN.get(target, target)}"
         message = "the registry's client reads certificates from PEM files: write it to one and set "
-        checked.problems.append(
-            Problem(given, None, f"{message}{prefix}{_PLACES.get(target, 'ssl.keystore.location')}")
-        )
+        config.problems.append(Problem(given, None, f"{message}{prefix}{_PLACES.get(target, 'ssl.keystore.location')}"))
     if {"ssl.key.location", "ssl.key.password"} & kept and "ssl.certificate.location" not in kept:
         location = f"{prefix}ssl.keystore.location"
-        checked.problems.append(Problem(location, None, "must hold the certificate that the key belongs to"))
+        config.problems.append(Problem(location, None, "must hold the certificate that the key belongs to"))
 
 
-_WRITTEN: Final = {
-    "ssl.ca.pem": "ssl.truststore.certificates",
-    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
-    "ssl.key.pem": "ssl.keystore.key",
-}
-_PLACES: Final = {"ssl.ca.pem": "ssl.truststore.location"}
+def _tls_given(config: ParsedConfig, side: str) -> list[str]:
+    return [name for name in config.given if name.startswith(f"{side}.converter.{_SSL}")]
 
 
-def _tls_given(checked: Checked, side: str) -> list[str]:
-    return [name for name in checked.given if name.startswith(f"{side}.converter.{_SSL}")]
-
-
-def _stores(checked: Checked, side: str) -> Client:
+def _stores(config: ParsedConfig, side: str) -> Client:
     """What TLS comes to, by the rules of Kafka's client: names, types of stores and messages are the same."""
     cut = len(f"{side}.converter.{_SSL}") - len("ssl.")
-    given: dict[str, tuple[str, Given]] = {
-        name[cut:]: (name, checked.given[name]) for name in _tls_given(checked, side)
-    }
+    given: dict[str, tuple[str, Given]] = {name[cut:]: (name, config.given[name]) for name in _tls_given(config, side)}
     return translate_stores(ClientLayer(given))

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kafka_s3.errors import Problem
-from kafka_s3.settings import catalogue, client_names, connect
-from kafka_s3.settings.properties import Property, near_match
+from kafka_s3.settings import catalogue, connect, kafka
+from kafka_s3.settings.kafka_client import ClientLayer
+from kafka_s3.settings.properties import Property, ResolvedProperty, near_match
 from kafka_s3.settings.reach import FILE_ROOTS
 from kafka_s3.settings.variables import Given, Lookups, Refusal, Source, has_variable, resolve
 
@@ -24,24 +25,6 @@ _SECRETS: Final = ("aws_secret_access_key", "export.log.key")
 _KEYS: Final = ("aws.access.key.id", "aws.secret.access.key")
 #: Of Kafka and of the registry: files that their clients open by themselves.
 _PLACES: Final = ("ssl.truststore.location", "ssl.keystore.location")
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedProperty:
-    """One row of what `validate` prints: the value is hidden if it is a secret."""
-
-    name: str
-    value: str
-    source: str
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
-class ClientLayer:
-    """Kafka client properties from one place: by the client's name, the name as written and the text."""
-
-    given: Mapping[str, tuple[str, Given]]
-    native: bool = False  # librdkafka's own names are welcome
 
 
 @dataclass(slots=True)
@@ -117,7 +100,7 @@ def _resolve(name: str, given: Given, lookups: Lookups | None, lenient: bool, ga
     if isinstance(resolved, Given):
         return resolved
     if isinstance(resolved, Refusal) and lookups is not None and lookups.reach.only_looks:
-        if name.startswith(connect.OVERRIDE) or catalogue.find(name) is None:
+        if name.startswith(kafka.OVERRIDE) or catalogue.find(name) is None:
             gathered.refused_client.append(str(Problem(name, None, resolved)))
             lenient = True
         else:
@@ -153,8 +136,8 @@ def _split_connector(connector: Mapping[str, str]) -> tuple[dict[str, Given], di
     overrides: dict[str, tuple[str, Given]] = {}
     for name, text in connector.items():
         given = Given(text, Source.CONNECTOR)
-        if name.startswith(connect.OVERRIDE):
-            overrides[name.removeprefix(connect.OVERRIDE)] = (name, given)
+        if name.startswith(kafka.OVERRIDE):
+            overrides[name.removeprefix(kafka.OVERRIDE)] = (name, given)
         else:
             own[name] = given
     return own, overrides
@@ -170,7 +153,7 @@ def _split_worker(
     for name, text in worker.items():
         given = Given(text, Source.WORKER)
         if name.startswith("consumer."):
-            bare = name.removeprefix(connect.OVERRIDE).removeprefix("consumer.")
+            bare = name.removeprefix(kafka.OVERRIDE).removeprefix("consumer.")
             consumer[bare] = (name, given)
         elif name in catalogue.CONNECTOR_ONLY:
             gathered.problems.append(Problem(name, text, "belongs in the connector file, not in the worker file"))
@@ -178,10 +161,10 @@ def _split_worker(
             gathered.rows.append(ResolvedProperty(name, "", given.source.value, "needless: a Connect worker's own"))
         elif catalogue.find(name) is not None:
             defaults[name] = given
-        elif name in client_names.JAVA:
+        elif name in kafka.JAVA:
             plain[name] = (name, given)
         else:
-            known = [*catalogue.PROPERTIES, *connect.WORKER_NAMES, *client_names.JAVA]
+            known = [*catalogue.PROPERTIES, *connect.WORKER_NAMES, *kafka.JAVA]
             message = f"unknown property in the worker file.{near_match(name, known)}"
             gathered.problems.append(Problem(name, None, message))
     return defaults, {**plain, **consumer}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_s3.commit_log import Entry, Plan
 from kafka_s3.export.diagnosis import Problem
 from kafka_s3.export.log import Committed
-from kafka_s3.settings.model import DeadLetters
+from kafka_s3.settings.connect import DeadLetters
 
 if TYPE_CHECKING:
     from kafka_s3_airflow.page.views import CommitRow

@@ -18,7 +18,8 @@ from kafka_s3.formats.objects import format_for
 from kafka_s3.ports import ObjectStore, RecordSource
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.rows import Lines
-from kafka_s3.settings.content import Format, FormatSettings
+from kafka_s3.settings.formats import Format
+from kafka_s3.settings.values import FormatSettings
 
 _GZIP_WINDOW: Final = 31
 _INFLATE_MAX: Final = 1024 * 1024

@@ -17,8 +17,8 @@ from kafka_s3.families import Member
 from kafka_s3.formats.objects import format_for
 from kafka_s3.letters import EXTENSION, letters_layout
 from kafka_s3.naming import DataName, KeyLayout, LogLayout, parse_data_key
+from kafka_s3.settings.loading import settings_from_plan
 from kafka_s3.settings.model import Settings
-from kafka_s3.settings.of_plan import settings_of_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Configurations:
     def _read(self, plan: Plan) -> Settings | None:
         if plan.configuration_sha256 == self.now.configuration_sha256:
             return self.now
-        return settings_of_plan(plan.configuration, plan.configuration_sha256, self.now)
+        return settings_from_plan(plan.configuration, plan.configuration_sha256, self.now)
 
 
 def _place_or_none(settings: Settings) -> Place | None:

@@ -10,7 +10,8 @@ from kafka_s3.export.garbage.places import Place
 from kafka_s3.naming import Naming
 from kafka_s3.ports import ObjectStore
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.settings.model import DefaultPartitioner, SchemaAffix, Settings
+from kafka_s3.settings.model import Settings
+from kafka_s3.settings.paths import DefaultPartitioner, SchemaAffix
 
 #: Keys under one prefix that a sweep looks at: 20 requests.
 SWEEP_KEYS_MAX: Final = 20_000

@@ -24,7 +24,7 @@ from kafka_s3.letters import (
 )
 from kafka_s3.ports import ObjectStore
 from kafka_s3.records import Record, RecordBatch
-from kafka_s3.settings.content import Gzip
+from kafka_s3.settings.formats import Gzip
 from kafka_s3.settings.model import Settings
 from kafka_s3.writer import Rejected
 

@@ -18,7 +18,7 @@ from kafka_s3.naming import DataName, KeyLayout, format_data_key, parse_data_key
 from kafka_s3.planning import interval_of
 from kafka_s3.ports import ObjectStore, RecordSource, Registries
 from kafka_s3.ranges import OffsetRange
-from kafka_s3.settings.content import Compression, FileSettings, Format, Gzip
+from kafka_s3.settings.formats import Compression, FileSettings, Format, Gzip
 from kafka_s3.settings.model import Settings
 from kafka_s3.writer import RangeWriter, Written, may_be_a_records
 

@@ -1,11 +1,56 @@
-"""Java's Kafka consumer properties: what librdkafka calls them, which are needless here, which are refused."""
+"""Kafka: Java's consumer properties, what librdkafka calls them, which are ignored here and which are refused."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from kafka_s3.settings.properties import Kind, Needless, Refused
+from kafka_s3.settings import validators
+from kafka_s3.settings.properties import Family, Ignored, Kind, Property, Refused
+from kafka_s3.settings.validation import ParsedConfig
+from kafka_s3.settings.variables import Given
+
+OVERRIDE: Final = "consumer.override."
+PRODUCER: Final = "producer.override."
+#: What decides what a range reads, as plans show it.
+READING: Final = "consumer.override.isolation.level"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSettings:
+    """How to reach Kafka: librdkafka's own properties, secrets among them."""
+
+    client: Mapping[str, str] = field(repr=False)
+    isolation_level: str = "read_committed"
+    start: str = "earliest"  # auto.offset.reset at the first sight of a topic: earliest or latest
+    idle_timeout_ms: int = 60_000  # no progress for so long fails a range (export.read.timeout.ms)
+    refused: tuple[str, ...] = ()  # why a process that only looks at connectors may not ask this Kafka
+
+
+PROPERTIES: Final[tuple[Property, ...]] = (
+    Property(
+        "export.kafka.conn.id",
+        Kind.STRING,
+        "kafka_default",
+        "Airflow connection that says how to reach Kafka.",
+        check=validators.not_blank,
+    ),
+    Property(
+        "export.read.timeout.ms",
+        Kind.INT,
+        60_000,
+        "A range that makes no progress for so long has failed.",
+        minimum=1000,
+    ),
+)
+
+FAMILIES: Final[tuple[Family, ...]] = (
+    Family(PRODUCER, Ignored("dead letters are produced by the client that reads: consumer.override.*")),
+    Family(
+        "admin.override.", Ignored("the topic of dead letters is made by the client that reads: consumer.override.*")
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +72,10 @@ class Special:
     secret: bool = False
 
 
-Meaning = Renamed | Special | Needless | Refused
-
-_NO_GROUP = Needless("no consumer group is joined: partitions are planned, positions are in the bucket's log")
-_NO_POLL = Needless("a task reads its range to the end; export.read.timeout.ms bounds it")
-_BYTES = Needless("converters get the record's bytes")
+Meaning = Renamed | Special | Ignored | Refused
+_NO_GROUP = Ignored("no consumer group is joined: partitions are planned, positions are in the bucket's log")
+_NO_POLL = Ignored("a task reads its range to the end; export.read.timeout.ms bounds it")
+_BYTES = Ignored("converters get the record's bytes")
 _PEM_ONLY = Refused("librdkafka reads no Java key stores", "convert it to PEM files")
 _GSSAPI = Refused("Kerberos is not supported yet", "use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
 _OAUTH = Refused(
@@ -84,12 +128,12 @@ JAVA: Final[dict[str, Meaning]] = {
     "ssl.truststore.type": Special(),
     "ssl.truststore.location": Special(),
     "ssl.truststore.certificates": Special(secret=True),
-    "ssl.truststore.password": Needless("PEM trust stores have no password"),
+    "ssl.truststore.password": Ignored("PEM trust stores have no password"),
     **dict.fromkeys(("ssl.cipher.suites", "ssl.enabled.protocols", "ssl.protocol", "ssl.provider"), _TLS),
     "ssl.keymanager.algorithm": _PEM_ONLY,
     "ssl.trustmanager.algorithm": _PEM_ONLY,
     "ssl.engine.factory.class": _PEM_ONLY,
-    "ssl.secure.random.implementation": Needless("OpenSSL brings its own"),
+    "ssl.secure.random.implementation": Ignored("OpenSSL brings its own"),
     "security.providers": _TLS,
     **dict.fromkeys(
         (
@@ -131,16 +175,15 @@ JAVA: Final[dict[str, Meaning]] = {
     ),
     **dict.fromkeys(("max.poll.records", "max.poll.interval.ms", "default.api.timeout.ms"), _NO_POLL),
     **dict.fromkeys(("key.deserializer", "value.deserializer"), _BYTES),
-    "allow.auto.create.topics": Needless("topics are only read"),
-    "exclude.internal.topics": Needless("internal topics are exported only if they are named"),
-    "metric.reporters": Needless("Java metrics have no place here"),
-    "metrics.num.samples": Needless("Java metrics have no place here"),
-    "metrics.recording.level": Needless("Java metrics have no place here"),
-    "metrics.sample.window.ms": Needless("Java metrics have no place here"),
-    "auto.include.jmx.reporter": Needless("Java metrics have no place here"),
+    "allow.auto.create.topics": Ignored("topics are only read"),
+    "exclude.internal.topics": Ignored("internal topics are exported only if they are named"),
+    "metric.reporters": Ignored("Java metrics have no place here"),
+    "metrics.num.samples": Ignored("Java metrics have no place here"),
+    "metrics.recording.level": Ignored("Java metrics have no place here"),
+    "metrics.sample.window.ms": Ignored("Java metrics have no place here"),
+    "auto.include.jmx.reporter": Ignored("Java metrics have no place here"),
     "interceptor.classes": Refused("interceptors are Java code", "leave them out"),
 }
-
 #: librdkafka's names whose values an Airflow connection may hold and a report may show.
 SHOWN_NATIVE: Final = frozenset(
     [
@@ -167,17 +210,40 @@ SHOWN_NATIVE: Final = frozenset(
         "log_level",
     ]
 )
-
 #: librdkafka's second names.
 ALIASES: Final = {
     "sasl.mechanisms": "sasl.mechanism",
     "metadata.broker.list": "bootstrap.servers",
     "fetch.message.max.bytes": "max.partition.fetch.bytes",
 }
-
 #: Of each set only what the highest place gives is kept: librdkafka would prefer one of them whatever the place.
 EXCLUSIVE: Final = (
     frozenset(("ssl.ca.location", "ssl.ca.pem", "ssl.ca.certificate.stores")),
     frozenset(("ssl.certificate.location", "ssl.certificate.pem", "ssl.keystore.location")),
     frozenset(("ssl.key.location", "ssl.key.pem", "ssl.keystore.location")),
 )
+
+
+def apply_producer_rules(config: ParsedConfig, reader: Mapping[str, tuple[str, Given]]) -> None:
+    """`producer.override.*` that reaches Kafka another way than the reader is refused where dead letters are produced.
+
+    There is one client: what says how Kafka is reached holds for both, or nobody knows where dead letters went.
+    """
+    name = "errors.deadletterqueue.topic.name"
+    if not config.sure(name) or not config.optional(name) or not config.reads(name):
+        return
+    for given in config.given:
+        bare = given.removeprefix(PRODUCER)
+        if bare == given or not _reaches(bare):
+            continue
+        other = reader.get(bare)
+        if other is None or other[1].text.strip() != config.given[given].text.strip():
+            config.add_hidden_problem(
+                given, f"dead letters are produced by the client that reads: set {OVERRIDE}{bare} to the same"
+            )
+
+
+def _reaches(bare: str) -> bool:
+    """Whether a client's property says where Kafka is and who asks."""
+    first = bare.partition(".")[0]
+    return bare in JAVA and (first in ("ssl", "sasl", "security") or bare == "bootstrap.servers")

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from kafka_s3.errors import Problem
-from kafka_s3.settings.client_names import ALIASES, EXCLUSIVE, JAVA, SHOWN_NATIVE, Renamed, Special
-from kafka_s3.settings.connect import OVERRIDE
-from kafka_s3.settings.jaas import parse_jaas
-from kafka_s3.settings.properties import HIDDEN, Kind, Needless, Property, Refused, Wrong, near_match, parse, render
-from kafka_s3.settings.sources import ClientLayer, ResolvedProperty
+from kafka_s3.settings.kafka import ALIASES, EXCLUSIVE, JAVA, OVERRIDE, SHOWN_NATIVE, Renamed, Special
+from kafka_s3.settings.properties import (
+    HIDDEN,
+    Ignored,
+    Kind,
+    Property,
+    Refused,
+    ResolvedProperty,
+    Wrong,
+    near_match,
+    parse,
+    render,
+)
 from kafka_s3.settings.variables import Given, Source
 
 _JAAS: Final = "sasl.jaas.config"
@@ -25,6 +33,14 @@ _STARTS: Final = {
     "end": "latest",
 }
 _MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLayer:
+    """Kafka client properties from one place: by the client's name, the name as written and the text."""
+
+    given: Mapping[str, tuple[str, Given]]
+    native: bool = False  # librdkafka's own names are welcome
 
 
 @dataclass(slots=True)
@@ -67,7 +83,7 @@ def translate_stores(layer: ClientLayer) -> Client:
     client = Client()
     translation = _Layer(client, layer, dict(layer.given), set())
     for name in sorted(layer.given):
-        if isinstance(JAVA.get(name), Renamed | Special | Needless):
+        if isinstance(JAVA.get(name), Renamed | Special | Ignored):
             translation.add(name)
         else:
             message = f"is not known here: OpenSSL's defaults hold.{near_match(name, JAVA)}"
@@ -121,7 +137,7 @@ class _Layer:
                     self._row(written, given, "needless: Confluent's monitoring has no place here", shown="")
                 else:
                     self._refuse(written, f"{reason}: {way_out}")
-            case Needless(reason):
+            case Ignored(reason):
                 self._row(written, given, f"needless: {reason}", shown=HIDDEN if "password" in name else given.text)
             case Renamed() | Special():
                 if not given.resolved:
@@ -288,3 +304,68 @@ def pem(text: str) -> str:
 
 def _is_monitoring(text: str) -> bool:
     return all(part.strip().startswith("io.confluent.monitoring.") for part in text.split(","))
+
+
+# `sasl.jaas.config`, Java's way to hold a user name and password.
+
+_MODULES: Final = {"PlainLoginModule": ("PLAIN",), "ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512")}
+_TOKEN = re.compile(r"""\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([=;])|([^\s=;"']+))""", re.DOTALL)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b"}
+_SHAPE: Final = '<login module> required username="…" password="…";'
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Who logs in, and the mechanisms that this may be for."""
+
+    username: str
+    password: str = field(repr=False)
+    mechanisms: tuple[str, ...]
+
+
+def parse_jaas(text: str) -> Login | str:
+    """The user name and password, or what is wrong with the text, without any part of it that could be a secret."""
+    tokens = _tokens(text)
+    if tokens is None or len(tokens) < 3 or tokens[-1] != (";", True) or (";", True) in tokens[:-1]:
+        return f"is not of the form {_SHAPE}"
+    module = tokens[0][0].rpartition(".")[2]
+    if module not in _MODULES:
+        return f"names a login module that is not supported; supported: {', '.join(_MODULES)}"
+    if tokens[1][0].lower() not in ("required", "requisite", "sufficient", "optional"):
+        return f"is not of the form {_SHAPE}"
+    options: dict[str, str] = {}
+    pairs = tokens[2:-1]
+    if len(pairs) % 3:
+        return f"is not of the form {_SHAPE}"
+    for at in range(0, len(pairs), 3):
+        (name, _), equals, (value, _) = pairs[at : at + 3]
+        if equals != ("=", True):
+            return f"is not of the form {_SHAPE}"
+        options[name] = value
+    if options.get("tokenauth", "false").lower() == "true":
+        return "logs in with a delegation token, which is not supported yet"
+    if not options.get("username") or "password" not in options:
+        return "names no username or no password"
+    return Login(options["username"], options["password"], _MODULES[module])
+
+
+def _tokens(text: str) -> list[tuple[str, bool]] | None:
+    """Words of the text, each with whether it is punctuation; `None` if a quote is left open."""
+    tokens: list[tuple[str, bool]] = []
+    at, end = 0, len(text.rstrip())
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None:
+            return None
+        double, single, mark, word = match.groups()
+        quoted = double if double is not None else single
+        if quoted is not None:
+            tokens.append((re.sub(r"\\(.)", _unescape, quoted, flags=re.DOTALL), False))
+        else:
+            tokens.append((mark or word, mark is not None))
+        at = match.end()
+    return tokens
+
+
+def _unescape(match: re.Match[str]) -> str:
+    return _ESCAPES.get(match.group(1), match.group(1))

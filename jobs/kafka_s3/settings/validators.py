@@ -10,8 +10,6 @@ from urllib.parse import urlsplit
 from kafka_s3.joda import JodaError
 from kafka_s3.joda.names import check_locale
 from kafka_s3.joda.zones import zone
-from kafka_s3.settings import cron
-from kafka_s3.settings.content import EnvelopeField
 from kafka_s3.signing import problem_of
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -63,19 +61,6 @@ def log_keys(text: str) -> str | None:
 def split_keys(text: str) -> list[str]:
     """The keys of `export.log.key`, which hold no commas."""
     return [key.strip() for key in text.split(",")]
-
-
-def verify_schedule(text: str) -> str | None:
-    """Blank, one of Airflow's presets, or a cron expression."""
-    return cron.problem_of(text.strip()) if text.strip() else None
-
-
-def schedule(text: str) -> str | None:
-    """As `verify_schedule`, or the word for never."""
-    if text.strip() in ("", cron.NONE):
-        return None
-    problem = cron.problem_of(text.strip())
-    return f"{problem}; or {cron.NONE}" if problem else None
 
 
 def asset_uri(text: str) -> str | None:
@@ -237,11 +222,6 @@ def user_info(text: str) -> str | None:
 
 def file_name(text: str) -> str | None:
     return None if text.isprintable() else "is not the name of a file"
-
-
-def envelope_field(text: str) -> str | None:
-    known = [each.value for each in EnvelopeField]
-    return None if text in known else f"holds something else than {', '.join(known)}"
 
 
 def envelope_prefix(text: str) -> str | None:

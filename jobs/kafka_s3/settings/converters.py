@@ -1,0 +1,333 @@
+"""What a record's bytes are: converters of values, keys and headers, and the record's own metadata."""
+
+from __future__ import annotations
+
+import enum
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from kafka_s3.errors import ConfigurationError
+from kafka_s3.schemas.parse import SchemaError, parse_avro
+from kafka_s3.settings import registry, validators
+from kafka_s3.settings.files import ANYWHERE, read_limited
+from kafka_s3.settings.properties import AppliesWhen, Choice, Family, Ignored, Kind, Property
+from kafka_s3.settings.reach import Reach
+from kafka_s3.settings.registry import OPTIONS, SIDES, RegistrySettings, SubjectNames, build_registry
+from kafka_s3.settings.validation import ParsedConfig
+from kafka_s3.shown import plain
+
+
+class Converter(enum.Enum):
+    """What Connect would turn a record's bytes into before the sink sees them."""
+
+    BYTE_ARRAY = "org.apache.kafka.connect.converters.ByteArrayConverter"
+    STRING = "org.apache.kafka.connect.storage.StringConverter"
+    JSON = "org.apache.kafka.connect.json.JsonConverter"
+    AVRO = "io.confluent.connect.avro.AvroConverter"
+    BOOLEAN = "org.apache.kafka.connect.converters.BooleanConverter"
+    SHORT = "org.apache.kafka.connect.converters.ShortConverter"
+    INTEGER = "org.apache.kafka.connect.converters.IntegerConverter"
+    LONG = "org.apache.kafka.connect.converters.LongConverter"
+    FLOAT = "org.apache.kafka.connect.converters.FloatConverter"
+    DOUBLE = "org.apache.kafka.connect.converters.DoubleConverter"
+
+
+@dataclass(frozen=True, slots=True)
+class ConverterSettings:
+    """A converter of values or keys, with its own properties.
+
+    `schemas_enable`: JsonConverter expects its envelope of schema and payload.
+    `schema_text`: an Avro schema as JSON text, that JSON without an envelope is read by (`export.value.schema.file`).
+    `replace_null_with_default`: JsonConverter gives a null its field's default.
+    """
+
+    converter: Converter
+    schemas_enable: bool = False
+    replace_null_with_default: bool = True
+    schema_text: str | None = None
+    registry: RegistrySettings | None = None
+    subject_names: SubjectNames = SubjectNames.TOPIC
+
+
+class HeaderConverter(enum.Enum):
+    """What a header's bytes are: text, or bytes (written in base64)."""
+
+    SIMPLE = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+    STRING = "org.apache.kafka.connect.storage.StringConverter"
+    BYTE_ARRAY = "org.apache.kafka.connect.converters.ByteArrayConverter"
+
+
+class EnvelopeField(enum.Enum):
+    """`export.envelope`: what of the record itself is written into it."""
+
+    TOPIC = "topic"
+    PARTITION = "partition"
+    OFFSET = "offset"
+    TIMESTAMP = "timestamp"
+    KEY = "key"
+    HEADERS = "headers"
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """What of the record itself is written into it, as fields `<prefix><name>` behind its own (`export.envelope`)."""
+
+    fields: tuple[EnvelopeField, ...] = ()
+    prefix: str = "_kafka_"
+
+
+SCHEMA: Final = "export.value.schema"
+SCHEMA_FILE: Final = "export.value.schema.file"
+_NESTING_MAX: Final = 200
+JSON: Final = Converter.JSON.value
+_BYTES_WAY_OUT: Final = (
+    f"have the producers write Avro or JSON, or export the bytes as they are with {Converter.BYTE_ARRAY.value} and"
+    " ByteArrayFormat"
+)
+_CONVERTERS: Final = (
+    *(Choice(converter.value) for converter in Converter),
+    Choice(
+        "io.confluent.connect.json.JsonSchemaConverter",
+        refused=f"JSON under a schema of the registry is not read: {_BYTES_WAY_OUT}",
+    ),
+    Choice(
+        "io.confluent.connect.protobuf.ProtobufConverter",
+        refused=f"Protobuf is not read: {_BYTES_WAY_OUT}",
+    ),
+)
+_NO_TEXT: Final = (
+    f"headers are written as text or bytes, whatever they hold: set {HeaderConverter.SIMPLE.value},"
+    f" {HeaderConverter.STRING.value} or {HeaderConverter.BYTE_ARRAY.value}"
+)
+_HEADER_CONVERTERS: Final = (
+    *(Choice(converter.value) for converter in HeaderConverter),
+    *(
+        Choice(each.value, refused=_NO_TEXT)
+        for each in Converter
+        if each not in (Converter.STRING, Converter.BYTE_ARRAY)
+    ),
+)
+KEYS: Final = AppliesWhen(
+    "store.kafka.keys",
+    (True,),
+    "only store.kafka.keys=true and export.envelope with key read keys",
+    either=AppliesWhen("export.envelope", (EnvelopeField.KEY.value,)),
+)
+_HEADERS: Final = AppliesWhen(
+    "store.kafka.headers",
+    (True,),
+    "only store.kafka.headers=true and export.envelope with headers read headers",
+    either=AppliesWhen("export.envelope", (EnvelopeField.HEADERS.value,)),
+)
+_FEW = Ignored("schemas are few and small")
+_PLAIN_JSON = AppliesWhen(
+    "value.converter.schemas.enable",
+    (False,),
+    "only JsonConverter with value.converter.schemas.enable=false reads it",
+    both=AppliesWhen("value.converter", (JSON,), user_defined=False),
+)
+
+
+def _converter(side: str) -> Property:
+    name = f"{side}.converter"
+    if side == "value":
+        doc = "What values are; unless set, what suits the format: bytes, or JSON without a schema."
+        return Property(name, Kind.CLASS, None, doc, choices=_CONVERTERS, shapes=True)
+    doc = "What keys are; unless set, StringConverter, and ByteArrayConverter for keys.format.class=ByteArrayFormat."
+    return Property(name, Kind.CLASS, None, doc, choices=_CONVERTERS, shapes=True, applies_when=KEYS, lenient=True)
+
+
+def _json_rows(side: str) -> tuple[Property, ...]:
+    prefix = f"{side}.converter."
+    only = AppliesWhen(f"{side}.converter", (JSON,), "only JsonConverter reads it", user_defined=False)
+    envelope = AppliesWhen(f"{prefix}schemas.enable", (True,), "only values with a schema have defaults")
+    if side == "value":
+        with_file = AppliesWhen("export.value.schema.file", None, either=AppliesWhen("export.value.schema", None))
+        envelope = AppliesWhen(envelope.name, envelope.values, envelope.reason, either=with_file)
+    string = AppliesWhen(
+        f"{side}.converter", (Converter.STRING.value,), "only StringConverter reads it", user_defined=False
+    )
+    return (
+        Property(
+            f"{prefix}schemas.enable",
+            Kind.BOOLEAN,
+            True,
+            "Whether JsonConverter expects an envelope with a schema; false if value.converter is unset."
+            if side == "value"
+            else "Whether JsonConverter expects an envelope with a schema.",
+            shapes=True,
+            applies_when=only,
+            lenient=True,
+        ),
+        Property(
+            f"{prefix}replace.null.with.default",
+            Kind.BOOLEAN,
+            True,
+            "Whether a null becomes its field's default.",
+            shapes=True,
+            applies_when=envelope,
+            lenient=True,
+        ),
+        Property(
+            f"{prefix}encoding",
+            Kind.STRING,
+            "UTF-8",
+            "Encoding of StringConverter.",
+            choices=(Choice("UTF-8", ("UTF8",)),),
+            ignore_case=True,
+            applies_when=string,
+            lenient=True,
+        ),
+        Property(f"{prefix}schemas.cache.size", Kind.INT, 1000, "Schemas kept at hand.", _FEW, lenient=True),
+        Property(
+            f"{prefix}decimal.format",
+            Kind.STRING,
+            "BASE64",
+            "How a decimal is written in JSON.",
+            Ignored("decimals are read in either form; json.decimal.format says how they are written"),
+            lenient=True,
+        ),
+    )
+
+
+def envelope_field(text: str) -> str | None:
+    known = [each.value for each in EnvelopeField]
+    return None if text in known else f"holds something else than {', '.join(known)}"
+
+
+PROPERTIES: Final[tuple[Property, ...]] = (
+    *(row for side in SIDES for row in (_converter(side), *_json_rows(side), *registry.properties(side))),
+    Property(
+        "header.converter",
+        Kind.CLASS,
+        HeaderConverter.SIMPLE.value,
+        "What headers are: text, or bytes.",
+        choices=_HEADER_CONVERTERS,
+        shapes=True,
+        applies_when=_HEADERS,
+        lenient=True,
+    ),
+    Property(
+        "export.value.schema.file",
+        Kind.STRING,
+        "",
+        "File with the Avro schema that JSON without an envelope is read by; beside the connector file.",
+        check=validators.file_name,
+        applies_when=_PLAIN_JSON,
+    ),
+    Property(
+        "export.value.schema",
+        Kind.STRING,
+        "",
+        "The same schema itself, as JSON text: what plans show of the file.",
+        shapes=True,
+        applies_when=_PLAIN_JSON,
+    ),
+    Property(
+        "export.envelope",
+        Kind.LIST,
+        (),
+        f"What of the record itself is written into it: {', '.join(each.value for each in EnvelopeField)}.",
+        check=envelope_field,
+        shapes=True,
+    ),
+    Property(
+        "export.envelope.prefix",
+        Kind.STRING,
+        "_kafka_",
+        "What the names of those fields begin with.",
+        check=validators.envelope_prefix,
+        shapes=True,
+        applies_when=AppliesWhen("export.envelope", None, "only export.envelope reads it"),
+    ),
+)
+
+FAMILIES: Final[tuple[Family, ...]] = (
+    *(Family(prefix, Ignored("no converter here reads it")) for prefix in OPTIONS),
+    Family("header.converter.", Ignored("headers are written as they are, whatever their converter would be told")),
+)
+
+
+def is_plain_json(config: ParsedConfig, side: str) -> bool:
+    """JSON without an envelope."""
+    is_json = config.text(f"{side}.converter") == Converter.JSON.value
+    return is_json and not config.flag(f"{side}.converter.schemas.enable")
+
+
+def apply_converter_rules(config: ParsedConfig) -> None:
+    if not config.reads("export.value.schema.file"):
+        return
+    if config.is_set("export.value.schema.file") and config.is_set("export.value.schema"):
+        config.add_problem("export.value.schema.file", "is export.value.schema too: set one of them")
+
+
+def build_converter(config: ParsedConfig, side: str) -> ConverterSettings:
+    prefix = f"{side}.converter"
+    return ConverterSettings(
+        Converter(config.text(prefix)),
+        schemas_enable=config.reads(f"{prefix}.schemas.enable") and config.flag(f"{prefix}.schemas.enable"),
+        replace_null_with_default=config.in_effect(f"{prefix}.replace.null.with.default") is True,
+        schema_text=config.optional(SCHEMA) if side == "value" and config.reads(SCHEMA) else None,
+        registry=build_registry(config, side),
+        subject_names=SubjectNames(config.text_in_effect(f"{prefix}.{side}.subject.name.strategy")),
+    )
+
+
+def build_envelope(config: ParsedConfig) -> Envelope:
+    fields = tuple(EnvelopeField(name) for name in config.listed("export.envelope"))
+    return Envelope(fields, config.text_in_effect("export.envelope.prefix"))
+
+
+def read_value_schema(config: ParsedConfig, folder: Path, reach: Reach = ANYWHERE) -> None:
+    """Put the schema in its compact form in the place of the file's name, relative to `folder`; say what is wrong.
+
+    A process that only looks at connectors reads none: it makes no objects. Files beside the connector are in reach.
+    Looked at here: that it is the schema of a record. Whether its defaults are values is found by who reads by it.
+    """
+    name = SCHEMA if config.is_set(SCHEMA) else SCHEMA_FILE
+    if not (config.is_set(name) and config.sure(name) and config.reads(name)):
+        return
+    if name == SCHEMA_FILE and reach.only_looks:
+        return
+    try:
+        text = config.text(name)
+        if name == SCHEMA_FILE:
+            if reach.file_roots is not None:
+                reach = replace(reach, file_roots=(*reach.file_roots, str(folder)))
+            text = read_limited(folder / text, reach)
+        config.settle(SCHEMA, _compact(text))
+    except ConfigurationError as error:
+        config.add_problem(name, error.what)
+
+
+def _compact(text: str) -> str:
+    wrong = "is not an Avro schema of a record"
+    try:
+        schema = json.loads(text)
+        if _depth(schema) > _NESTING_MAX:
+            raise RecursionError
+        compact = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+    except json.JSONDecodeError as error:
+        raise ConfigurationError(f"{wrong}: {error.msg} at line {error.lineno}, column {error.colno}.") from None
+    except (ValueError, RecursionError):
+        raise ConfigurationError(f"{wrong}: it is nested too deeply, or holds a number that is too long.") from None
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        raise ConfigurationError(f'{wrong}: it has to be an object with "type": "record".')
+    try:
+        parse_avro(compact)
+    except SchemaError as error:
+        raise ConfigurationError(f"{wrong}: {plain(str(error), content=True)}.") from None
+    return compact
+
+
+def _depth(value: object) -> int:
+    """How deep lists and objects lie in each other, level by level."""
+    level, depth = [value], 0
+    while level:
+        inner: list[object] = []
+        for each in level:
+            inner += each.values() if isinstance(each, dict) else each if isinstance(each, list) else []
+        level, depth = inner, depth + 1
+    return depth

@@ -1,0 +1,243 @@
+"""What an object holds: formats, codecs and compression, and under which formats a property is read."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Final
+
+from kafka_s3 import custom
+from kafka_s3.settings import validators
+from kafka_s3.settings.properties import REQUIRED, AppliesWhen, Choice, Kind, Property, UserDefined, choices
+from kafka_s3.settings.validation import ParsedConfig
+
+
+class Format(enum.Enum):
+    """What an object holds."""
+
+    JSON = "io.confluent.connect.s3.format.json.JsonFormat"
+    BYTE_ARRAY = "io.confluent.connect.s3.format.bytearray.ByteArrayFormat"
+    AVRO = "io.confluent.connect.s3.format.avro.AvroFormat"
+    PARQUET = "io.confluent.connect.s3.format.parquet.ParquetFormat"
+    BLOCK_GZIP = "kafka_s3.formats.BlockGzipFormat"
+
+
+class AvroCodec(enum.Enum):
+    """`avro.codec`; zstandard is beyond the sink."""
+
+    NULL = "null"
+    DEFLATE = "deflate"
+    SNAPPY = "snappy"
+    BZIP2 = "bzip2"
+    ZSTANDARD = "zstandard"
+
+
+class ParquetCodec(enum.Enum):
+    """`parquet.codec`, those that pyarrow writes."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    SNAPPY = "snappy"
+    LZ4_RAW = "lz4_raw"
+    BROTLI = "brotli"
+    ZSTD = "zstd"
+
+
+class DecimalFormat(enum.Enum):
+    """`json.decimal.format`."""
+
+    BASE64 = "BASE64"
+    NUMERIC = "NUMERIC"
+
+
+@dataclass(frozen=True, slots=True)
+class NoCompression:
+    """`s3.compression.type=none`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gzip:
+    """`s3.compression.type=gzip`; `level=None` is the default level (ISA-L), 0 to 9 is zlib at that level."""
+
+    level: int | None = None
+
+
+Compression = NoCompression | Gzip
+
+
+@dataclass(frozen=True, slots=True)
+class FileSettings:
+    """What an object of one format looks like; the options of other formats mean nothing.
+
+    `parquet_row_group_bytes`: bytes of Arrow columns in a row group (`export.parquet.row.group.bytes`).
+    `block_bytes`: uncompressed bytes in a member of Block-GZIP (`compressed_block_size`).
+    """
+
+    format: Format | UserDefined
+    compression: Compression = NoCompression()
+    byte_array_extension: str = ".bin"
+    byte_array_separator: bytes = b"\n"
+    avro_codec: AvroCodec = AvroCodec.NULL
+    parquet_codec: ParquetCodec = ParquetCodec.SNAPPY
+    parquet_row_group_bytes: int = 134_217_728
+    json_decimals: DecimalFormat = DecimalFormat.BASE64
+    json_array: bool = False  # export.json.array: one JSON array per object
+    block_bytes: int = 67_108_864
+
+
+AVRO: Final = Format.AVRO.value
+PARQUET: Final = Format.PARQUET.value
+JSON: Final = Format.JSON.value
+BYTE_ARRAY: Final = Format.BYTE_ARRAY.value
+BLOCK_GZIP: Final = Format.BLOCK_GZIP.value
+FORMATS: Final = tuple(Choice(name) for name in (JSON, BYTE_ARRAY, AVRO, PARQUET, BLOCK_GZIP))
+KEYS_FORMATS: Final = tuple(Choice(name) for name in (JSON, BYTE_ARRAY, AVRO, PARQUET))
+HEADERS_FORMATS: Final = (
+    *(Choice(name) for name in (JSON, AVRO, PARQUET)),
+    Choice(BYTE_ARRAY, refused=f"the headers of a record are no bytes: set {AVRO}, {JSON} or {PARQUET}"),
+)
+PARQUET_CODECS: Final = (
+    *(Choice(name) for name in ("none", "gzip", "snappy")),
+    Choice("lz4", refused="lz4 is Hadoop's own framing, which is not written: set lz4_raw, which Parquet has instead"),
+    *(Choice(name) for name in ("brotli", "lz4_raw", "zstd")),
+    Choice("lzo", refused="lzo is not written: set snappy, which is as fast, or zstd, which packs better"),
+)
+
+
+def _written_as(name: str) -> AppliesWhen:
+    short = name.rpartition(".")[2]
+    headers = AppliesWhen("headers.format.class", (name,), user_defined=False)
+    keys = AppliesWhen("keys.format.class", (name,), user_defined=False, either=headers)
+    return AppliesWhen("format.class", (name,), f"only {short} reads it", user_defined=False, either=keys)
+
+
+AS_AVRO: Final = _written_as(AVRO)
+AS_PARQUET: Final = _written_as(PARQUET)
+AS_JSON: Final = _written_as(JSON)
+
+PROPERTIES: Final[tuple[Property, ...]] = (
+    Property(
+        "format.class",
+        Kind.CLASS,
+        REQUIRED,
+        "What an object holds.",
+        choices=FORMATS,
+        shapes=True,
+        user_defined=True,
+    ),
+    Property(
+        "s3.compression.type",
+        Kind.STRING,
+        "none",
+        "Compression of whole objects.",
+        choices=choices("none", "gzip"),
+        shapes=True,
+    ),
+    Property(
+        "s3.compression.level",
+        Kind.INT,
+        -1,
+        "Level of gzip; -1 is the default, a fast one.",
+        minimum=-1,
+        maximum=9,
+        shapes=True,
+    ),
+    Property(
+        "avro.codec",
+        Kind.STRING,
+        "null",
+        "Compression inside Avro files.",
+        choices=choices("null", "deflate", "snappy", "bzip2", "zstandard"),
+        shapes=True,
+        applies_when=AS_AVRO,
+    ),
+    Property(
+        "parquet.codec",
+        Kind.STRING,
+        "snappy",
+        "Compression inside Parquet files.",
+        choices=PARQUET_CODECS,
+        shapes=True,
+        applies_when=AS_PARQUET,
+    ),
+    Property(
+        "export.parquet.row.group.bytes",
+        Kind.INT,
+        134_217_728,
+        "Bytes of records in memory that make a row group.",
+        minimum=1 << 20,
+        maximum=1 << 30,
+        shapes=True,
+        applies_when=AS_PARQUET,
+    ),
+    Property(
+        "json.decimal.format",
+        Kind.STRING,
+        "BASE64",
+        "How a decimal is written in JSON.",
+        choices=choices("BASE64", "NUMERIC"),
+        ignore_case=True,
+        shapes=True,
+        applies_when=AS_JSON,
+    ),
+    Property(
+        "export.json.array",
+        Kind.BOOLEAN,
+        False,
+        "One JSON array per object instead of one JSON text per line.",
+        shapes=True,
+        applies_when=AS_JSON,
+    ),
+    Property(
+        "format.bytearray.extension",
+        Kind.STRING,
+        ".bin",
+        "Extension of ByteArrayFormat's objects.",
+        check=validators.extension,
+        shapes=True,
+    ),
+    Property(
+        "format.bytearray.separator",
+        Kind.STRING,
+        None,
+        "What ByteArrayFormat writes after every record; a line feed unless set.",
+        shapes=True,
+        untrimmed=True,
+    ),
+)
+
+
+def apply_format_rules(config: ParsedConfig) -> None:
+    """Formats that compress by themselves exclude gzip, those of keys and headers where they are stored."""
+    if config.recognised["s3.compression.type"] != "gzip":
+        return
+    classes = {"s3.compression.type": ("data", config.recognised["format.class"])}
+    for kind in ("keys", "headers"):
+        if config.recognised[f"store.kafka.{kind}"] is True:
+            classes[f"{kind}.format.class"] = (kind, config.recognised[f"{kind}.format.class"])
+    for name, (kind, found) in classes.items():
+        if found in (AVRO, PARQUET, BLOCK_GZIP):
+            config.add_problem(name, f"Compression Type gzip not valid for {kind} format class: ( {found} ).")
+
+
+def build_file(config: ParsedConfig, name: str) -> FileSettings:
+    path = config.text(name)
+    return FileSettings(
+        format=UserDefined(path) if custom.is_path(path) else Format(path),
+        compression=_compression(config),
+        byte_array_extension=config.text("format.bytearray.extension"),
+        byte_array_separator=config.text("format.bytearray.separator").encode(),
+        avro_codec=AvroCodec(config.text_in_effect("avro.codec")),
+        parquet_codec=ParquetCodec(config.text_in_effect("parquet.codec")),
+        parquet_row_group_bytes=config.number_in_effect("export.parquet.row.group.bytes"),
+        json_decimals=DecimalFormat(config.text_in_effect("json.decimal.format")),
+        json_array=config.in_effect("export.json.array") is True,
+        block_bytes=config.number_in_effect("compressed_block_size"),
+    )
+
+
+def _compression(config: ParsedConfig) -> Compression:
+    if config.text("s3.compression.type") == "none":
+        return NoCompression()
+    level = config.number("s3.compression.level")
+    return Gzip(None if level == -1 else level)

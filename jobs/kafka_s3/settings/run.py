@@ -1,0 +1,193 @@
+"""Bounds of a run, its log, and what it may do where Kafka is not as the log left it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kafka_s3.settings import paths, validators
+from kafka_s3.settings.properties import REQUIRED, Choice, Ignored, Kind, Property, Refused
+from kafka_s3.settings.validation import ParsedConfig
+from kafka_s3.signing import NO_KEY, LogKey
+
+OPEN_OBJECTS_MAX: Final = 300  # where partitioner.max.open.files is not set: each holds a compressor of 0.3 MiB
+MIN_PART_SIZE: Final = 5 * 1024 * 1024  # S3's own minimum for every part but the last
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds. A task holds at most about `part_size_bytes` of encoded bytes for each open object.
+
+    `flush_size`: records per object (`flush.size`).
+    `part_size_bytes`: an object below it is one PUT (`s3.part.size`).
+    `tasks_max`: Spark tasks at once (`tasks.max`).
+    `range_records_max`: offsets one task reads (`export.range.records.max`); a range is cut at multiples of flush.size.
+    `batch_records_max`, `batch_bytes_max`: what one commit covers (`export.batch.records.max`, `.bytes.max`).
+    `catchup_batches_max`: missed schedule boundaries that get a batch of their own (`export.catchup.batches.max`).
+    `open_objects_max`: paths that are open at once (`partitioner.max.open.files`).
+    `object_bytes_max`: bytes of records per object, before compression (`export.object.bytes.max`).
+    `rotate_interval_ms`: record time per object, of time-based partitioners (`rotate.interval.ms`).
+    """
+
+    flush_size: int
+    part_size_bytes: int
+    tasks_max: int
+    range_records_max: int
+    batch_records_max: int
+    batch_bytes_max: int
+    catchup_batches_max: int
+    open_objects_max: int = OPEN_OBJECTS_MAX
+    object_bytes_max: int | None = None
+    rotate_interval_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """What the user allows where Kafka is not as the log left it (`export.on.data.loss`, `.on.topic.recreated`)."""
+
+    record_data_loss: bool = False
+    restart_recreated: bool = False
+
+    @property
+    def any(self) -> bool:
+        return self.record_data_loss or self.restart_recreated
+
+
+_CLOCK = Ignored("no consumer waits inside Connect here: a run is bounded by its plan, a retry by s3.part.retries")
+PROPERTIES: Final[tuple[Property, ...]] = (
+    Property("flush.size", Kind.INT, REQUIRED, "Records per object.", minimum=1, shapes=True),
+    Property(
+        "rotate.interval.ms",
+        Kind.LONG,
+        -1,
+        "Record time per object, from its first record on; a range's end closes the rest.",
+        shapes=True,
+        applies_when=paths.TIME,
+    ),
+    Property(
+        "partitioner.max.open.files",
+        Kind.INT,
+        -1,
+        "Objects open at once in a task, -1 for 300; for one more the oldest closes.",
+        check=validators.positive_or_unset,
+        shapes=True,
+    ),
+    Property(
+        "s3.part.size",
+        Kind.INT,
+        26_214_400,
+        "Bytes of one part of an upload; a smaller object is one PUT.",
+        minimum=MIN_PART_SIZE,
+        out_of_range=f"Part size must be at least: {MIN_PART_SIZE} bytes (5MB)",
+        shapes=True,
+    ),
+    Property("tasks.max", Kind.INT, 1, "Spark tasks at once.", minimum=1),
+    Property(
+        "export.log.dir",
+        Kind.STRING,
+        "_kafka_s3",
+        "Key prefix of plans and logs, apart from the data.",
+        check=validators.folder,
+    ),
+    Property(
+        "export.log.key",
+        Kind.PASSWORD,
+        "",
+        "Keys of 32 bytes or more that sign plans and log, separated by commas: the first signs, all verify.",
+        check=validators.log_keys,
+    ),
+    Property(
+        "export.range.records.max",
+        Kind.INT,
+        1_000_000,
+        "Offsets that one Spark task reads; a larger range is split.",
+        minimum=1,
+        shapes=True,
+    ),
+    Property("export.batch.records.max", Kind.INT, 20_000_000, "Offsets that one commit covers.", minimum=1),
+    Property("export.batch.bytes.max", Kind.LONG, 17_179_869_184, "Bytes that one commit covers.", minimum=1),
+    Property(
+        "export.object.bytes.max",
+        Kind.LONG,
+        -1,
+        "Bytes of records per object, before compression; -1 is no limit.",
+        check=validators.positive_or_unset,
+        shapes=True,
+    ),
+    Property(
+        "export.catchup.batches.max",
+        Kind.INT,
+        168,
+        "Missed schedule boundaries that get a batch of their own; older ones are merged into the first.",
+        minimum=1,
+    ),
+    Property(
+        "export.on.data.loss",
+        Kind.STRING,
+        "fail",
+        "Offsets gone from Kafka before, or replaced after their export: leave the partition out, or record it.",
+        choices=(Choice("fail"), Choice("record")),
+    ),
+    Property(
+        "export.on.topic.recreated",
+        Kind.STRING,
+        "fail",
+        "A topic that was deleted and created again: leave it out, or begin it anew beside the old one.",
+        choices=(Choice("fail"), Choice("restart")),
+    ),
+    Property(
+        "export.timestamps.enable",
+        Kind.BOOLEAN,
+        False,
+        "Whether the log says how old records are where nothing else of the configuration looks at their timestamps.",
+    ),
+    Property("retry.backoff.ms", Kind.LONG, 5000, "Pause of a topic-partition after a failed put.", _CLOCK),
+    Property("max.write.duration.ms", Kind.LONG, 2**63 - 1, "Time that one put may take.", _CLOCK),
+    Property(
+        "rotate.file.on.partition.change",
+        Kind.BOOLEAN,
+        True,
+        "Commit all when the path changes.",
+        Ignored("each path has its own object, which another path does not close"),
+    ),
+    Property(
+        "max.open.files.per.partition",
+        Kind.INT,
+        -1,
+        "Not a property of the sink.",
+        Refused("the sink has no such property", "leave it out; the sink's own is partitioner.max.open.files"),
+    ),
+)
+
+
+def build_limits(config: ParsedConfig) -> Limits:
+    return Limits(
+        flush_size=config.number("flush.size"),
+        part_size_bytes=config.number("s3.part.size"),
+        tasks_max=config.number("tasks.max"),
+        range_records_max=config.number("export.range.records.max"),
+        batch_records_max=config.number("export.batch.records.max"),
+        batch_bytes_max=config.number("export.batch.bytes.max"),
+        catchup_batches_max=config.number("export.catchup.batches.max"),
+        open_objects_max=config.number("partitioner.max.open.files"),
+        object_bytes_max=_positive(config.number("export.object.bytes.max")),
+        rotate_interval_ms=_positive(config.number("rotate.interval.ms")) if paths.is_time_based(config) else None,
+    )
+
+
+def build_policies(config: ParsedConfig) -> Policies:
+    return Policies(
+        record_data_loss=config.text("export.on.data.loss") == "record",
+        restart_recreated=config.text("export.on.topic.recreated") == "restart",
+    )
+
+
+def build_log_key(config: ParsedConfig) -> LogKey:
+    if not config.text("export.log.key"):
+        return NO_KEY
+    keys = tuple(key.encode("utf-8", "surrogatepass") for key in validators.split_keys(config.text("export.log.key")))
+    return LogKey(keys, f"{config.text('export.log.dir')}/{config.text('name')}/")
+
+
+def _positive(number: int) -> int | None:
+    return number if number > 0 else None

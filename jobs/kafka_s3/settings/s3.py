@@ -1,0 +1,280 @@
+"""The bucket: how it is reached, and what every request to it carries."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+from kafka_s3.settings import validators
+from kafka_s3.settings.credentials import Chain, Credentials, build_credentials
+from kafka_s3.settings.properties import REQUIRED, AppliesWhen, Choice, Ignored, Kind, Property, choices
+from kafka_s3.settings.validation import ParsedConfig
+from kafka_s3.settings.validators import with_scheme
+from kafka_s3.settings.variables import Given
+
+BUILT_IN_TAGS: Final = ("startOffset", "endOffset", "recordCount")  # s3.object.tagging, as the sink writes them
+TAGS_MAX: Final = 10  # S3's own, per object
+_PAIRS: Final = "s3.object.tagging.key.value.pairs"
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySettings:
+    """Full jitter: before retry n uniform in [0, min(24 h, backoff_ms * 2^(n-1))]."""
+
+    retries: int  # s3.part.retries: after the first try; 0 is allowed
+    backoff_ms: int  # s3.retry.backoff.ms
+
+
+@dataclass(frozen=True, slots=True)
+class Tagging:
+    """`s3.object.tagging`: offsets and count as tags of every data object; `extra` wins over them.
+
+    `required`: an object that cannot be tagged fails its range (`s3.object.behavior.on.tagging.error=fail`).
+    """
+
+    extra: tuple[tuple[str, str], ...] = ()
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class S3Settings:
+    """How to reach the bucket. Secrets print as [hidden].
+
+    `access_key_id`, `secret_access_key`: used before `credentials`, except by a role and by a class of the user's
+    own, which are given them.
+    """
+
+    bucket: str
+    region: str
+    endpoint_url: str | None = None  # store.url
+    path_style: bool = True
+    access_key_id: str | None = field(default=None, repr=False)
+    secret_access_key: str | None = field(default=None, repr=False)
+    session_token: str | None = field(default=None, repr=False)
+    put_arguments: Mapping[str, str] = field(default_factory=dict, repr=False)  # boto3: ACL, ServerSideEncryption, …
+    proxy_url: str | None = field(default=None, repr=False)
+    expect_continue: bool = True
+    retry: RetrySettings = RetrySettings(3, 200)
+    credentials: Credentials = Chain.DEFAULT
+    accelerate: bool = False  # s3.wan.mode
+    send_digest: bool = False  # s3.send.digest: Content-MD5 with every body
+    tagging: Tagging | None = None
+
+
+_TAGS = AppliesWhen("s3.object.tagging", (True,), "only s3.object.tagging=true reads it")
+PROPERTIES: Final[tuple[Property, ...]] = (
+    Property(
+        "storage.class",
+        Kind.CLASS,
+        REQUIRED,
+        "Where objects go: S3.",
+        choices=(Choice("io.confluent.connect.s3.storage.S3Storage"),),
+    ),
+    Property("s3.bucket.name", Kind.STRING, REQUIRED, "The bucket.", check=validators.not_blank),
+    Property("s3.region", Kind.STRING, "us-west-2", "Region of the bucket.", check=validators.not_blank),
+    Property("store.url", Kind.STRING, None, "Another S3 endpoint than Amazon's.", check=validators.store_url),
+    Property("s3.path.style.access.enabled", Kind.BOOLEAN, True, "Bucket in the path, not in the host name."),
+    Property("s3.wan.mode", Kind.BOOLEAN, False, "Reach the bucket through S3's accelerate endpoint."),
+    Property(
+        "s3.object.tagging",
+        Kind.BOOLEAN,
+        False,
+        "Tag data objects with startOffset, endOffset and recordCount.",
+    ),
+    Property(
+        "s3.object.tagging.key.value.pairs",
+        Kind.LIST,
+        (),
+        "More tags, as key:value; of equal keys these win.",
+        check=validators.tag,
+        applies_when=_TAGS,
+    ),
+    Property(
+        "s3.object.behavior.on.tagging.error",
+        Kind.STRING,
+        "ignore",
+        "What a refused tagging does: the object stays without tags, or its range fails.",
+        choices=choices("ignore", "fail"),
+        ignore_case=True,
+        applies_when=_TAGS,
+    ),
+    Property(
+        "s3.ssea.name",
+        Kind.STRING,
+        "",
+        "Server-side encryption.",
+        choices=choices("", "AES256", "aws:kms", "aws:kms:dsse"),
+    ),
+    Property(
+        "s3.sse.customer.key",
+        Kind.PASSWORD,
+        None,
+        "Customer's key for server-side encryption with AES256.",
+        check=validators.customer_key,
+    ),
+    Property("s3.sse.kms.key.id", Kind.STRING, "", "KMS key for server-side encryption."),
+    Property(
+        "s3.acl.canned",
+        Kind.STRING,
+        None,
+        "Canned ACL of every object.",
+        choices=choices(
+            "private",
+            "public-read",
+            "public-read-write",
+            "authenticated-read",
+            "aws-exec-read",
+            "bucket-owner-read",
+            "bucket-owner-full-control",
+        ),
+    ),
+    Property("s3.part.retries", Kind.INT, 3, "Tries of a request to S3 after the first one.", minimum=0, maximum=1000),
+    Property("s3.retry.backoff.ms", Kind.LONG, 200, "Longest pause before the first retry; it doubles.", minimum=0),
+    Property("s3.proxy.url", Kind.STRING, "", "HTTP proxy to S3.", check=validators.url),
+    Property("s3.proxy.user", Kind.STRING, None, "User at the proxy, before the one in its URL."),
+    Property("s3.proxy.password", Kind.PASSWORD, None, "Password at the proxy, before the one in its URL."),
+    Property("s3.http.send.expect.continue", Kind.BOOLEAN, True, "Ask S3 for leave before sending a body."),
+    Property(
+        "s3.send.digest",
+        Kind.BOOLEAN,
+        False,
+        "Send the MD5 of every body, which S3 compares.",
+    ),
+    Property(
+        "enable.conditional.writes",
+        Kind.BOOLEAN,
+        True,
+        "Never overwrite an object.",
+        Ignored("every write here is conditional, whatever the schedule: it is what makes exports exactly-once"),
+    ),
+    Property(
+        "max.files.scan.limit",
+        Kind.INT,
+        100,
+        "Names tried after a conflict.",
+        Ignored("a name that is taken by other bytes gets a suffix: no offsets are tried"),
+    ),
+    Property(
+        "s3.elastic.buffer.enable",
+        Kind.BOOLEAN,
+        False,
+        "Let part buffers grow.",
+        Ignored("buffers hold what has been written and no more"),
+    ),
+    Property(
+        "s3.elastic.buffer.init.capacity",
+        Kind.INT,
+        131_072,
+        "First size of a growing part buffer.",
+        Ignored("buffers hold what has been written and no more"),
+        minimum=4096,
+    ),
+)
+
+
+def apply_s3_rules(config: ParsedConfig) -> None:
+    """What the sink and S3 itself have no room for."""
+    wan = config.recognised["s3.wan.mode"] is True
+    if wan and config.sure("s3.path.style.access.enabled") and config.flag("s3.path.style.access.enabled"):
+        config.add_problem("s3.wan.mode", "excludes s3.path.style.access.enabled, whose default is true")
+    _encryption(config)
+    _proxy(config)
+    if config.sure("s3.wan.mode") and config.flag("s3.wan.mode"):
+        if config.is_set("store.url"):
+            config.add_problem("s3.wan.mode", "excludes store.url: only Amazon's S3 has an accelerate endpoint")
+        if config.sure("s3.bucket.name") and "." in config.text("s3.bucket.name"):
+            config.add_problem("s3.wan.mode", "needs a bucket without dots in its name: its name becomes a host's")
+    if config.sure(_PAIRS):
+        keys = [pair.partition(":")[0].strip() for pair in config.listed(_PAIRS)]
+        if len(set(keys)) < len(keys):
+            config.add_problem(_PAIRS, "names a tag twice")
+        if len({*keys, *BUILT_IN_TAGS}) > TAGS_MAX:
+            built_in = ", ".join(BUILT_IN_TAGS)
+            config.add_problem(_PAIRS, f"S3 has {TAGS_MAX} tags per object, and {built_in} are three of them")
+
+
+def _encryption(config: ParsedConfig) -> None:
+    if not config.sure("s3.ssea.name", "s3.sse.customer.key", "s3.sse.kms.key.id"):
+        return
+    kind = config.text("s3.ssea.name")
+    if config.is_set("s3.sse.customer.key") and kind != "AES256":
+        config.add_problem("s3.sse.customer.key", "has an effect only with s3.ssea.name=AES256")
+    if kind.startswith("aws:kms") and not config.is_set("s3.sse.kms.key.id"):
+        config.add_problem("s3.sse.kms.key.id", f"must be set with s3.ssea.name={kind}: the sink would not encrypt")
+    if not kind.startswith("aws:kms") and config.is_set("s3.sse.kms.key.id"):
+        config.add_problem("s3.sse.kms.key.id", "has an effect only with s3.ssea.name=aws:kms")
+
+
+def _proxy(config: ParsedConfig) -> None:
+    for name in ("s3.proxy.user", "s3.proxy.password"):
+        if config.is_set(name) and not config.is_set("s3.proxy.url"):
+            config.add_problem(name, "has an effect only with s3.proxy.url")
+
+
+def build_s3(config: ParsedConfig, session_token: Given | None) -> S3Settings:
+    url = config.optional("store.url")
+    return S3Settings(
+        bucket=config.text("s3.bucket.name"),
+        region=config.text("s3.region"),
+        endpoint_url=with_scheme(url) if url else None,
+        path_style=config.flag("s3.path.style.access.enabled"),
+        access_key_id=config.optional("aws.access.key.id"),
+        secret_access_key=config.optional("aws.secret.access.key"),
+        session_token=session_token.text if session_token else None,
+        put_arguments=_put_arguments(config),
+        proxy_url=_proxy_url(config),
+        expect_continue=config.flag("s3.http.send.expect.continue"),
+        retry=RetrySettings(config.number("s3.part.retries"), config.number("s3.retry.backoff.ms")),
+        credentials=build_credentials(config),
+        accelerate=config.flag("s3.wan.mode"),
+        send_digest=config.flag("s3.send.digest"),
+        tagging=_tagging(config),
+    )
+
+
+def _tagging(config: ParsedConfig) -> Tagging | None:
+    if not config.flag("s3.object.tagging"):
+        return None
+    pairs = (pair.partition(":") for pair in config.listed(_PAIRS))
+    return Tagging(
+        extra=tuple((key.strip(), value.strip()) for key, _, value in pairs),
+        required=config.text("s3.object.behavior.on.tagging.error") == "fail",
+    )
+
+
+def _put_arguments(config: ParsedConfig) -> dict[str, str]:
+    """boto3's arguments of a put.
+
+    A customer's key is given in base64 together with its MD5: botocore sends both as they are.
+    """
+    arguments: dict[str, str] = {}
+    acl, kind = config.optional("s3.acl.canned"), config.optional("s3.ssea.name")
+    customer_key, kms_key = config.optional("s3.sse.customer.key"), config.optional("s3.sse.kms.key.id")
+    if acl:
+        arguments["ACL"] = acl
+    if kind and customer_key:
+        md5 = hashlib.md5(base64.b64decode(customer_key), usedforsecurity=False).digest()
+        arguments["SSECustomerAlgorithm"] = kind
+        arguments["SSECustomerKey"] = customer_key
+        arguments["SSECustomerKeyMD5"] = base64.b64encode(md5).decode("ascii")
+    elif kind:
+        arguments["ServerSideEncryption"] = kind
+        if kms_key:
+            arguments["SSEKMSKeyId"] = kms_key
+    return arguments
+
+
+def _proxy_url(config: ParsedConfig) -> str | None:
+    url = config.optional("s3.proxy.url")
+    user, password = config.optional("s3.proxy.user"), config.optional("s3.proxy.password")
+    if url is None or not (user or password):
+        return url
+    parts = urlsplit(url)
+    user = quote(user, safe="") if user else parts.username or ""
+    password = quote(password, safe="") if password else parts.password
+    login = user if password is None else f"{user}:{password}"
+    return f"{parts.scheme}://{login}@{parts.netloc.rpartition('@')[2]}"

@@ -1,0 +1,292 @@
+"""What of a record is written: values, keys, headers and tombstones, and what fits together."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Final
+
+from kafka_s3 import custom
+from kafka_s3.naming import leads_out
+from kafka_s3.schemas.model import Compatibility
+from kafka_s3.settings import formats, paths, validators
+from kafka_s3.settings.converters import (
+    Converter,
+    ConverterSettings,
+    Envelope,
+    HeaderConverter,
+    build_converter,
+    build_envelope,
+    is_plain_json,
+)
+from kafka_s3.settings.formats import FileSettings, build_file
+from kafka_s3.settings.properties import AppliesWhen, Choice, Ignored, Kind, Property, choices
+from kafka_s3.settings.validation import ParsedConfig
+
+
+class NullValues(enum.Enum):
+    """`behavior.on.null.values`: what a tombstone does."""
+
+    FAIL = "fail"
+    IGNORE = "ignore"
+    WRITE = "write"
+
+
+@dataclass(frozen=True, slots=True)
+class FormatSettings:
+    """What shapes the bytes of an object.
+
+    `keys`, `headers`: the files beside the values, where they are stored (`store.kafka.keys`, `store.kafka.headers`).
+    """
+
+    value: ConverterSettings
+    file: FileSettings
+    null_values: NullValues = NullValues.FAIL
+    tombstone_path: str = "tombstone"
+    report_null_values: bool = True
+    compatibility: Compatibility = Compatibility.NONE
+    key: ConverterSettings = ConverterSettings(Converter.STRING)
+    keys: FileSettings | None = None
+    header: HeaderConverter = HeaderConverter.SIMPLE
+    headers: FileSettings | None = None
+    envelope: Envelope = Envelope()
+
+
+_AS_WRITTEN = Ignored("schemas are kept as their writer made them")
+_OF_SCHEMAS = AppliesWhen(
+    "value.converter",
+    (Converter.AVRO.value,),
+    "only values that bring their schemas have more than one",
+    user_defined=False,
+    either=AppliesWhen("value.converter.schemas.enable", (True,)),
+)
+_REPORTED = AppliesWhen(
+    "behavior.on.null.values",
+    ("ignore",),
+    "only behavior.on.null.values=ignore with errors.tolerance=all reads it",
+    both=AppliesWhen("errors.tolerance", ("all",)),
+)
+_TRANSITIVE: Final = (
+    "compares a schema with all before it, and here as in the sink only the schemas of one object meet: set {}"
+)
+COMPATIBILITIES: Final = (
+    *(Choice(name) for name in ("NONE", "BACKWARD", "FORWARD", "FULL")),
+    *(
+        Choice(f"{name}_TRANSITIVE", refused=f"{name}_TRANSITIVE {_TRANSITIVE.format(name)}")
+        for name in ("BACKWARD", "FORWARD", "FULL")
+    ),
+)
+
+PROPERTIES: Final[tuple[Property, ...]] = (
+    Property(
+        "behavior.on.null.values",
+        Kind.STRING,
+        "fail",
+        "What a tombstone does.",
+        choices=choices("ignore", "fail", "write"),
+        ignore_case=True,
+        shapes=True,
+    ),
+    Property(
+        "report.null.values.to.dlq",
+        Kind.BOOLEAN,
+        True,
+        "Report ignored tombstones as dead letters.",
+        shapes=True,
+        applies_when=_REPORTED,
+    ),
+    Property(
+        "tombstone.encoded.partition",
+        Kind.STRING,
+        "tombstone",
+        "Path part of tombstones, whose keys are written there.",
+        check=validators.path_parts,
+        shapes=True,
+        applies_when=AppliesWhen("behavior.on.null.values", ("write",), "only behavior.on.null.values=write reads it"),
+    ),
+    Property("store.kafka.keys", Kind.BOOLEAN, False, "Write keys beside the values.", shapes=True),
+    Property(
+        "keys.format.class",
+        Kind.CLASS,
+        formats.AVRO,
+        "Format of the keys' objects.",
+        choices=formats.KEYS_FORMATS,
+        shapes=True,
+        applies_when=AppliesWhen("store.kafka.keys", (True,), "only store.kafka.keys=true reads it"),
+    ),
+    Property("store.kafka.headers", Kind.BOOLEAN, False, "Write headers beside the values.", shapes=True),
+    Property(
+        "headers.format.class",
+        Kind.CLASS,
+        formats.AVRO,
+        "Format of the headers' objects.",
+        choices=formats.HEADERS_FORMATS,
+        shapes=True,
+        applies_when=AppliesWhen("store.kafka.headers", (True,), "only store.kafka.headers=true reads it"),
+    ),
+    Property(
+        "schema.compatibility",
+        Kind.STRING,
+        "NONE",
+        "Which records share an object with others of another schema.",
+        choices=COMPATIBILITIES,
+        shapes=True,
+        applies_when=_OF_SCHEMAS,
+    ),
+    Property("schemas.cache.config", Kind.INT, 1000, "Schemas kept at hand.", Ignored("schemas are few and small")),
+    Property("enhanced.avro.schema.support", Kind.BOOLEAN, True, "Keep Avro packages and enums.", _AS_WRITTEN),
+    Property("connect.meta.data", Kind.BOOLEAN, True, "Write connect.* into Avro schemas.", _AS_WRITTEN),
+    Property("allow.optional.map.keys", Kind.BOOLEAN, False, "Let map keys be optional in Avro.", _AS_WRITTEN),
+)
+
+_TEXTS: Final = (Converter.STRING.value, Converter.BYTE_ARRAY.value)
+_BYTES: Final = f"set value.converter={Converter.BYTE_ARRAY.value}"
+_TO_JSON: Final = f"set format.class={formats.JSON}"
+
+
+def fill_in_converters(config: ParsedConfig) -> None:
+    """What converters are where they are unset: that hangs on the formats, and much hangs on it."""
+    if config.sure("value.converter") and config.optional("value.converter") is None:
+        as_bytes = config.recognised["format.class"] in (
+            formats.Format.BYTE_ARRAY.value,
+            formats.Format.BLOCK_GZIP.value,
+        )
+        config.settle("value.converter", (Converter.BYTE_ARRAY if as_bytes else Converter.JSON).value)
+        if not config.is_set("value.converter.schemas.enable"):
+            config.settle("value.converter.schemas.enable", False)
+    if config.sure("key.converter") and config.optional("key.converter") is None:
+        stored = config.recognised["store.kafka.keys"] is True
+        as_bytes = stored and config.recognised["keys.format.class"] == formats.Format.BYTE_ARRAY.value
+        config.settle("key.converter", (Converter.BYTE_ARRAY if as_bytes else Converter.STRING).value)
+
+
+def apply_value_rules(config: ParsedConfig) -> None:
+    """Add every problem of what goes into objects, in the sink's words where it has them."""
+    _values(config)
+    _keys(config)
+    _null_values(config)
+    _envelope(config)
+    _fields(config)
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _values(config: ParsedConfig) -> None:
+    """Which values which format can hold."""
+    if not config.sure("format.class", "value.converter", "value.converter.schemas.enable"):
+        return
+    converter, written = config.text("value.converter"), config.text("format.class")
+    lines = converter in _TEXTS or is_plain_json(config, "value")
+    has_schema = config.is_set("export.value.schema.file") or config.is_set("export.value.schema")
+    if written == formats.BYTE_ARRAY and converter != Converter.BYTE_ARRAY.value:
+        config.add_problem("value.converter", f"with ByteArrayFormat every record would fail: {_BYTES}")
+    elif written == formats.BLOCK_GZIP and not lines:
+        config.add_problem(
+            "value.converter", f"BlockGzipFormat holds lines, not values with a schema: {_BYTES}{_or(config)}"
+        )
+    elif custom.is_path(written) and not lines:
+        config.add_problem(
+            "value.converter", f"a format of your own gets bytes, not values with a schema: {_BYTES}{_or(config)}"
+        )
+    elif written == formats.PARQUET and is_plain_json(config, "value") and not has_schema:
+        config.add_problem(
+            "value.converter",
+            "a Parquet file needs a schema, and JSON without an envelope has none: name one in"
+            f" export.value.schema.file, or set value.converter={Converter.AVRO.value}, or {_TO_JSON}",
+        )
+    elif written == formats.PARQUET and not _are_records(converter):
+        config.add_problem(
+            "value.converter",
+            f"a Parquet file holds records, and values of {_short(converter)} are none: {_TO_JSON} or"
+            f" {formats.AVRO}, or another converter",
+        )
+
+
+def _or(config: ParsedConfig) -> str:
+    """The other way out for JsonConverter, whose default is an envelope."""
+    is_json = config.text("value.converter") == Converter.JSON.value
+    return " or value.converter.schemas.enable=false" if is_json else ""
+
+
+def _are_records(converter: str) -> bool:
+    return converter in (Converter.JSON.value, Converter.AVRO.value)
+
+
+def _keys(config: ParsedConfig) -> None:
+    names = ("store.kafka.keys", "keys.format.class", "key.converter", "key.converter.schemas.enable")
+    if not config.sure(*names) or not config.flag("store.kafka.keys"):
+        return
+    converter, written = config.text("key.converter"), config.text("keys.format.class")
+    if written == formats.BYTE_ARRAY and converter != Converter.BYTE_ARRAY.value:
+        way_out = f"set key.converter={Converter.BYTE_ARRAY.value}"
+        config.add_problem("key.converter", f"with keys in ByteArrayFormat every record would fail: {way_out}")
+    elif written == formats.PARQUET and is_plain_json(config, "key"):
+        config.add_problem(
+            "key.converter",
+            "a Parquet file needs a schema, and JSON without an envelope has none: set"
+            f" keys.format.class={formats.JSON} or another converter",
+        )
+
+
+def _null_values(config: ParsedConfig) -> None:
+    if config.recognised["behavior.on.null.values"] != "write":
+        return
+    if config.sure("store.kafka.keys") and not config.flag("store.kafka.keys"):
+        config.add_problem("behavior.on.null.values", "write needs store.kafka.keys=true")
+    path = "tombstone.encoded.partition"
+    if config.sure(path, "directory.delim") and leads_out(config.text(path), config.text("directory.delim")):
+        config.add_problem(path, "no part of a path may be '.' or '..': keys would lead out of their folder")
+
+
+def _envelope(config: ParsedConfig) -> None:
+    """The record's own metadata become fields of its value, which has to be a record for that."""
+    name = "export.envelope"
+    if not config.sure(name, "format.class", "value.converter") or not config.listed(name):
+        return
+    fields = config.listed(name)
+    if len(set(fields)) < len(fields):
+        config.add_problem(name, "names a field twice")
+    written, converter = config.text("format.class"), config.text("value.converter")
+    if written in (formats.BYTE_ARRAY, formats.BLOCK_GZIP) or custom.is_path(written):
+        what = _short(written) if not custom.is_path(written) else "a format of your own"
+        config.add_problem(name, f"{what} writes values as they are, without room for fields: {_TO_JSON}, say")
+    elif not _are_records(converter):
+        config.add_problem(name, f"values of {_short(converter)} are no records that fields could be added to")
+
+
+def _fields(config: ParsedConfig) -> None:
+    """Fields are read out of records: other values have none."""
+    by_field = config.recognised["partitioner.class"] == paths.FIELD_PARTITIONER
+    by_time = config.recognised["partitioner.class"] in paths.TIME_BASED
+    if by_field:
+        name = "partitioner.class"
+    elif by_time and config.recognised["timestamp.extractor"] == "RecordField":
+        name = "timestamp.extractor"
+    else:
+        return
+    if not config.sure("value.converter", "format.class"):
+        return
+    converter = config.text("value.converter")
+    if not _are_records(converter) or config.text("format.class") == formats.BYTE_ARRAY:
+        config.add_problem(name, f"reads fields of the value, and values of {_short(converter)} have none")
+
+
+def build_format(config: ParsedConfig) -> FormatSettings:
+    """Converters, formats and their options; what is not read stays at its default."""
+    keys, headers = config.flag("store.kafka.keys"), config.flag("store.kafka.headers")
+    defaults = ConverterSettings(Converter.STRING)
+    return FormatSettings(
+        value=build_converter(config, "value"),
+        file=build_file(config, "format.class"),
+        null_values=NullValues(config.text("behavior.on.null.values")),
+        tombstone_path=config.text_in_effect("tombstone.encoded.partition"),
+        report_null_values=config.in_effect("report.null.values.to.dlq") is True,
+        compatibility=Compatibility(config.text_in_effect("schema.compatibility")),
+        key=build_converter(config, "key") if config.reads("key.converter") else defaults,
+        keys=build_file(config, "keys.format.class") if keys else None,
+        header=HeaderConverter(config.text_in_effect("header.converter")),
+        headers=build_file(config, "headers.format.class") if headers else None,
+        envelope=build_envelope(config),
+    )
