@@ -24,8 +24,8 @@ from bench.measure import Measured, measure
 from bench.one_task import tasks_of
 from bench.output import console, spread
 from bench.records import PARTITIONS, produce, values
-from kafka_s3.job import LOCAL_CONF, driver_environment
 from kafka_s3.settings import Lookups, load, read_text
+from kafka_s3.spark.job import LOCAL_CONF, driver_environment
 from kafka_s3.wiring import export_ranges
 from tools.parts.java import find_java
 from tools.parts.kafka import KafkaBroker

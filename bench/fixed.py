@@ -16,9 +16,9 @@ from rich.table import Table
 from bench.measure import CommandFailed
 from bench.output import console, spread
 from bench.records import BASE_MS, PARTITIONS, produce, values
-from kafka_s3.export.announce import mark
 from kafka_s3.export.run import run
-from kafka_s3.planning import RunRequest
+from kafka_s3.plan.batch import RunRequest
+from kafka_s3.publish.announce import mark
 from kafka_s3.settings import Lookups, load, read_text
 from kafka_s3.wiring import in_threads, make_exporter
 from tools.parts.kafka import KafkaBroker

@@ -4,8 +4,8 @@ import os
 import sys
 from pathlib import Path
 
-from kafka_s3.commit_log import PlannedRange
 from kafka_s3.export.task import RangeTask
+from kafka_s3.log.entries import PlannedRange
 from kafka_s3.ports import PartitionOffsets
 from kafka_s3.settings import Lookups, load, read_text
 from kafka_s3.wiring import ask_registries, export_ranges, make_registries

@@ -8,9 +8,9 @@ from typing import Any, Final
 import msgspec
 from confluent_kafka import Producer
 
-from kafka_s3.schemas.datums import codec
-from kafka_s3.schemas.model import schema_of
-from kafka_s3.schemas.project import projector
+from kafka_s3.avro.datums import codec
+from kafka_s3.avro.model import schema_of
+from kafka_s3.avro.project import projector
 
 PARTITIONS: Final = 4
 BASE_MS: Final = 1_700_000_000_000

@@ -2,7 +2,7 @@
 
 import sys
 
-from kafka_s3.spark import main
+from kafka_s3.spark.driver import main
 
 if __name__ == "__main__":
     sys.exit(main())

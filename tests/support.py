@@ -7,10 +7,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafka_s3.commit_log import Entry, Interval, ObjectEntry
-from kafka_s3.export.log import open_log
+from kafka_s3.log.entries import Entry, Interval, ObjectEntry
+from kafka_s3.log.store import open_log
 from kafka_s3.naming import KeyLayout
-from kafka_s3.planning import RunRequest
+from kafka_s3.plan.batch import RunRequest
 from kafka_s3.records import Record
 from kafka_s3.settings.converters import Converter, ConverterSettings
 from kafka_s3.settings.formats import Compression, FileSettings, Format, NoCompression
@@ -130,7 +130,7 @@ def plain(body: bytes) -> bytes:
 
 def entries_of(server: S3Server, bucket: str, connector: str) -> list[Entry]:
     """The log of a connector in a server's bucket, oldest first, its chain of checksums checked."""
-    from kafka_s3.s3 import S3Store
+    from kafka_s3.adapters.s3 import S3Store
 
     settings = S3Settings(
         bucket,

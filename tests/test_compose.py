@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 
-from kafka_s3.wire import in_clear
+from kafka_s3.spark.encryption import in_clear
 from tools.parts import compose
 from tools.parts.errors import PartError
 from tools.parts.kafka import KAFKA_VERSION

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_s3.commit_log import Interval
-from kafka_s3.export.reexport.window import of_window
-from kafka_s3.letters import reported_key
+from kafka_s3.bucket.window import of_window
+from kafka_s3.dead_letter import reported_key
+from kafka_s3.log.entries import Interval
 from kafka_s3.naming import DataName, KeyLayout, LogLayout, format_data_key, format_epoch, marker_key
 from tests.support import make_settings
 
@@ -93,14 +93,14 @@ def test_the_reference_of_properties_is_that_of_the_tables() -> None:
 
 def test_readmes_own_classes_are_what_the_engine_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The classes that README shows are found by their path, have the methods, and make paths, times and bytes."""
-    from kafka_s3.custom import find_class
-    from kafka_s3.formats.own import OwnFormat
-    from kafka_s3.partitioners.own import OwnPaths, OwnTimes
     from kafka_s3.ranges import TopicPartition
     from kafka_s3.records import ColumnBatch, Record
-    from kafka_s3.rows import Lines
     from kafka_s3.settings.formats import NoCompression
     from kafka_s3.settings.loading import USER_DEFINED_METHODS
+    from kafka_s3.user_defined import find_class
+    from kafka_s3.values.formats.user_defined import UserDefinedFormat
+    from kafka_s3.values.partitioners.user_defined import UserDefinedPaths, UserDefinedTimes
+    from kafka_s3.values.rows import Lines
 
     found = re.search(r"```python\n(.*?)```", section("Classes of your own"), re.S)
     assert found is not None
@@ -112,9 +112,9 @@ def test_readmes_own_classes_are_what_the_engine_asks_for(tmp_path: Path, monkey
         assert find_class(f"readmes_own:{name}", *USER_DEFINED_METHODS[property_name])
     batch = ColumnBatch(TopicPartition("t", 0), [Record(0, b"abc", timestamp_ms=7), Record(1, None, timestamp_ms=8)])
     rows = Lines([b"abc", b""])
-    assert OwnPaths("readmes_own:ByCustomer", {})(batch, rows).each == ["bytes=3", ""]
-    assert OwnTimes("readmes_own:OrderTime", {})(batch, rows).each == [7, 8]
-    encoder = OwnFormat("readmes_own:Framed", NoCompression()).open(None)
+    assert UserDefinedPaths("readmes_own:ByCustomer", {})(batch, rows).each == ["bytes=3", ""]
+    assert UserDefinedTimes("readmes_own:OrderTime", {})(batch, rows).each == [7, 8]
+    encoder = UserDefinedFormat("readmes_own:Framed", NoCompression()).open(None)
     assert encoder.encode(Lines([b"abc"]), 0, 1)[0] == b"\0\0\0\x03abc"
 
 

@@ -8,8 +8,8 @@ import tenacity
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_s3.adapters.retry import TIME_MAX_S, TOTAL_MAX_S, WAIT_MAX_S, Retrying
 from kafka_s3.errors import Fenced, KafkaUnavailable, StoreRefused, StoreUnavailable
-from kafka_s3.retries import TIME_MAX_S, TOTAL_MAX_S, WAIT_MAX_S, Retrying
 from kafka_s3.settings.s3 import RetrySettings
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from kafka_s3.commit_log import Entry, Interval, Kind, ObjectEntry, RangeEntry, TopicState, sha256_of
-from kafka_s3.documents import encode
-from kafka_s3.export.log import Log
+from kafka_s3.log.documents import encode
+from kafka_s3.log.entries import Entry, Interval, Kind, ObjectEntry, RangeEntry, TopicState, sha256_of
+from kafka_s3.log.store import Log
 from kafka_s3.naming import LogLayout
 
 HOUR_MS = 3_600_000

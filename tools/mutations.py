@@ -59,7 +59,7 @@ MUTATIONS: Final = (
         "overwrite instead of the next free name",  # data goes out without If-None-Match
         (
             Edit(
-                "jobs/kafka_s3/memory/store.py",
+                "jobs/kafka_s3/adapters/memory/store.py",
                 "        if self._conditional_writes and key in self._objects:\n",
                 '        if self._conditional_writes and key in self._objects and key.startswith("_"):\n',
             ),
@@ -69,7 +69,7 @@ MUTATIONS: Final = (
         "delete by age instead of by position",  # whatever nobody lists is old by now
         (
             Edit(
-                f"{EXPORT}/garbage/orphans.py",
+                "jobs/kafka_s3/bucket/orphans.py",
                 "        return self in (Fate.BELOW, Fate.OLDER, Fate.WINDOW, Fate.WITHDRAWN)\n",
                 "        return self is not Fate.ADOPTED\n",
             ),
@@ -79,7 +79,7 @@ MUTATIONS: Final = (
         "delete on void",
         (
             Edit(
-                f"{EXPORT}/run.py",
+                "jobs/kafka_s3/export/run.py",
                 '        tell(f"plan {plan.seq} is voided: {why_not}")\n',
                 '        tell(f"plan {plan.seq} is voided: {why_not}")\n'
                 "        for each in plan.ranges:\n"
@@ -90,7 +90,7 @@ MUTATIONS: Final = (
                 "                    exporter.store.delete(info.key)\n",
             ),
             Edit(
-                f"{EXPORT}/run.py",
+                "jobs/kafka_s3/export/run.py",
                 "from kafka_s3.ports import Broker, ObjectStore\n",
                 "from kafka_s3.naming import parse_data_key\nfrom kafka_s3.ports import Broker, ObjectStore\n",
             ),
@@ -100,22 +100,22 @@ MUTATIONS: Final = (
         "commit before PUT",
         (
             Edit(
-                f"{EXPORT}/uploads.py",
+                "jobs/kafka_s3/write/uploads.py",
                 "            while not self._put_all(bodies, tags):\n                self._use_next_name()\n",
                 "            LATER.append(lambda: self._put_all(bodies, tags))\n",
             ),
-            Edit(f"{EXPORT}/uploads.py", "class FamilyUpload:\n", "LATER = []\n\n\nclass FamilyUpload:\n"),
+            Edit("jobs/kafka_s3/write/uploads.py", "class FamilyUpload:\n", "LATER = []\n\n\nclass FamilyUpload:\n"),
             Edit(
-                f"{EXPORT}/run.py",
+                "jobs/kafka_s3/export/run.py",
                 "    committed = exporter.log.put_entry(entry)\n",
                 "    committed = exporter.log.put_entry(entry)\n"
-                "    from kafka_s3.export.uploads import LATER\n\n"
+                "    from kafka_s3.write.uploads import LATER\n\n"
                 "    while LATER:\n        LATER.pop()()\n",
             ),
             Edit(
-                f"{EXPORT}/run.py",
+                "jobs/kafka_s3/export/run.py",
                 "    try:\n        _run(exporter",
-                "    from kafka_s3.export.uploads import LATER\n\n    LATER.clear()\n    try:\n        _run(exporter",
+                "    from kafka_s3.write.uploads import LATER\n\n    LATER.clear()\n    try:\n        _run(exporter",
             ),
         ),
     ),
@@ -123,18 +123,18 @@ MUTATIONS: Final = (
         "take the last record, not the position",
         (
             Edit(
-                f"{EXPORT}/task.py",
+                "jobs/kafka_s3/export/task.py",
                 "        holes.end(planned.end)\n        problem",
                 "        end = max(holes._expected, planned.start + 1)\n        holes.end(end)\n        problem",
             ),
-            Edit(f"{EXPORT}/task.py", "_entry(task, planned.end, written", "_entry(task, end, written"),
+            Edit("jobs/kafka_s3/export/task.py", "_entry(task, planned.end, written", "_entry(task, end, written"),
             Edit(
-                f"{EXPORT}/outcome.py",
+                "jobs/kafka_s3/export/outcome.py",
                 "            assert position[planned.tp] == planned.end,",
                 "            assert position[planned.tp] <= planned.end,",
             ),
             Edit(
-                f"{EXPORT}/outcome.py",
+                "jobs/kafka_s3/export/outcome.py",
                 "        assert planned.start == position[planned.tp], "
                 'f"{planned.offsets} does not start at the position"\n',
                 "",
@@ -144,9 +144,9 @@ MUTATIONS: Final = (
     Mutation(
         "commit a later split without its predecessor",
         (
-            Edit(f"{EXPORT}/outcome.py", "        if planned.tp in stopped:\n", "        if False:\n"),
+            Edit("jobs/kafka_s3/export/outcome.py", "        if planned.tp in stopped:\n", "        if False:\n"),
             Edit(
-                f"{EXPORT}/outcome.py",
+                "jobs/kafka_s3/export/outcome.py",
                 "        assert planned.start == position[planned.tp], "
                 'f"{planned.offsets} does not start at the position"\n',
                 "",
@@ -157,7 +157,7 @@ MUTATIONS: Final = (
         "reuse a lost sequence number",
         (
             Edit(
-                f"{EXPORT}/run.py",
+                "jobs/kafka_s3/export/run.py",
                 "        committed = same_commit(committed.winner, entry)\n",
                 "        newest = exporter.log.newest()\n"
                 "        import msgspec\n\n"
@@ -170,13 +170,19 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "do not look at Kafka after the last read",
-        (Edit(f"{EXPORT}/changes.py", "    return Changes(why, gone)\n", "    return Changes({}, frozenset())\n"),),
+        (
+            Edit(
+                "jobs/kafka_s3/plan/changes.py",
+                "    return Changes(why, gone)\n",
+                "    return Changes({}, frozenset())\n",
+            ),
+        ),
     ),
     Mutation(
         "do not ask where a log parted",
         (
             Edit(
-                f"{EXPORT}/planner.py",
+                "jobs/kafka_s3/plan/planner.py",
                 "    return broker.diverged(points) if points else {}\n",
                 "    return {}\n",
             ),
@@ -186,7 +192,7 @@ MUTATIONS: Final = (
         "begin again under the same generation",
         (
             Edit(
-                "jobs/kafka_s3/troubles.py",
+                "jobs/kafka_s3/plan/anomalies.py",
                 "generation=state.generation + 1)",
                 "generation=state.generation)",
             ),
@@ -196,7 +202,7 @@ MUTATIONS: Final = (
         "rewind under the same generation",
         (
             Edit(
-                f"{EXPORT}/rewind.py",
+                "jobs/kafka_s3/rewind/rewind.py",
                 "generation=state.generation + 1, ",
                 "",
             ),
@@ -206,7 +212,7 @@ MUTATIONS: Final = (
         "say that what a limit cut has reached its end",
         (
             Edit(
-                f"{EXPORT}/entries.py",
+                "jobs/kafka_s3/export/append.py",
                 "        if topic not in exported.others and topics[topic].positions[p] >= end\n",
                 "        if topic not in exported.others\n",
             ),
@@ -214,18 +220,18 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "leave what was reached as it is when it is rewound",
-        (Edit(f"{EXPORT}/rewind.py", " if p not in positions}", "}"),),
+        (Edit("jobs/kafka_s3/rewind/rewind.py", " if p not in positions}", "}"),),
     ),
     Mutation(
         "skip a partition that the ends of its run lack",
         (
             Edit(
-                f"{EXPORT}/ends.py",
+                "jobs/kafka_s3/plan/ends.py",
                 "if tp not in held or held[tp] > self._bounds(tp).last_stable]",
                 "if tp in held and held[tp] > self._bounds(tp).last_stable]",
             ),
             Edit(
-                f"{EXPORT}/planner.py",
+                "jobs/kafka_s3/plan/planner.py",
                 "    behind = [tp for tp in tps if run_ends.offsets[tp] > world.position(tp)]\n",
                 "    behind = [tp for tp in tps if run_ends.offsets.get(tp, 0) > world.position(tp)]\n",
             ),
@@ -235,7 +241,7 @@ MUTATIONS: Final = (
         "go on behind a loss without a gap",
         (
             Edit(
-                "jobs/kafka_s3/troubles.py",
+                "jobs/kafka_s3/plan/anomalies.py",
                 "            made.gaps.append(RangeGap(topic=name, partition=p, start=before, end=left.resume, "
                 "reason=left.reason))\n",
                 "",
@@ -255,14 +261,20 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "look for the log of the epoch anew at every step",  # so that a zombie of the one before writes into this one
-        (Edit(f"{EXPORT}/run.py", "        return replace(self, opened=self.log)\n", "        return self\n"),),
+        (
+            Edit(
+                "jobs/kafka_s3/export/run.py",
+                "        return replace(self, opened=self.log)\n",
+                "        return self\n",
+            ),
+        ),
         LOST_LOG,
     ),
     Mutation(
         "read the oldest claim of an epoch",
         (
             Edit(
-                f"{EXPORT}/log.py",
+                "jobs/kafka_s3/log/store.py",
                 "    for info in log.store.list(layout.epoch_prefix, limit=1):\n",
                 "    for info in list(log.store.list(layout.epoch_prefix))[-1:]:\n",
             ),
@@ -272,8 +284,10 @@ MUTATIONS: Final = (
     Mutation(
         "go on from an entry of an epoch whose predecessor is gone",
         (
-            Edit(f"{EXPORT}/log.py", "            if keys[1:] != [before]:\n", "            if False:\n"),
-            Edit(f"{EXPORT}/log.py", "        if written.previous_sha256 is not None:\n", "        if False:\n"),
+            Edit("jobs/kafka_s3/log/store.py", "            if keys[1:] != [before]:\n", "            if False:\n"),
+            Edit(
+                "jobs/kafka_s3/log/store.py", "        if written.previous_sha256 is not None:\n", "        if False:\n"
+            ),
         ),
         LOST_LOG,
     ),

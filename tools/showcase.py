@@ -13,9 +13,9 @@ from pathlib import Path
 from click.testing import CliRunner
 from confluent_kafka import Producer
 
+from kafka_s3.adapters.s3 import S3Store
 from kafka_s3.cli import main
-from kafka_s3.export.log import Log, open_log
-from kafka_s3.s3 import S3Store
+from kafka_s3.log.store import Log, open_log
 from kafka_s3.settings.s3 import S3Settings
 from tools.parts.kafka import KafkaBroker
 from tools.parts.s3 import S3Server

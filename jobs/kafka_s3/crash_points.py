@@ -1,6 +1,6 @@
 """The named places where a driver or a task may die, one for each window of the crash table (DESIGN §4).
 
-`passing` costs one comparison while nobody listens. A test sets `listener`, which kills, stops or delays what passes.
+`crash_point` costs one comparison while nobody listens. A test sets `listener`, which kills, stops or delays what passes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CrashPoint(enum.Enum):
 listener: Callable[[CrashPoint], None] | None = None
 
 
-def passing(point: CrashPoint) -> None:
+def crash_point(point: CrashPoint) -> None:
     """Say that a point is passed."""
     if listener is not None:
         listener(point)

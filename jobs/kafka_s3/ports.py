@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Protocol
 
+from kafka_s3.dead_letter import DeadLetter
 from kafka_s3.errors import TooLarge
-from kafka_s3.letters import DeadLetter
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import RecordBatch
 
@@ -307,7 +307,7 @@ class KnownSchemas:
     versions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
 
 
-class LetterSink(Protocol):
+class DeadLetterSink(Protocol):
     """Where dead letters are produced to. Errors: `KafkaUnavailable`, `TopicMissing`, `ConfigurationError`."""
 
     def send(self, letters: Iterable[DeadLetter]) -> None:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from kafka_s3.export.log import Log, open_log
+from kafka_s3.adapters.known_schemas import NOTHING_KNOWN, Known, known_schemas, merge
+from kafka_s3.adapters.watched import WatchedSource
 from kafka_s3.export.run import Execute, Exporter, Tell
-from kafka_s3.export.schemas import NOTHING_KNOWN, Known, known_schemas, merge
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.export.watched import WatchedSource
+from kafka_s3.log.store import Log, open_log
 from kafka_s3.ports import Broker, KnownSchemas, ObjectStore, RecordSource, Registries, SchemaRegistry
 from kafka_s3.settings.converters import ConverterSettings
 from kafka_s3.settings.model import Settings
@@ -31,7 +31,7 @@ def make_exporter(settings: Settings) -> Exporter:
 
 def make_broker(settings: Settings) -> Broker:
     """A connector's real broker."""
-    from kafka_s3.kafka import KafkaBroker
+    from kafka_s3.adapters.kafka import KafkaBroker
 
     return KafkaBroker(settings)
 
@@ -43,7 +43,7 @@ def make_log(settings: Settings) -> Log:
 
 def make_store(settings: Settings) -> ObjectStore:
     """A connector's real bucket."""
-    from kafka_s3.s3 import S3Store
+    from kafka_s3.adapters.s3 import S3Store
 
     return S3Store(settings.s3)
 
@@ -54,7 +54,7 @@ def make_registries(settings: Settings, known: Known = NOTHING_KNOWN) -> Registr
     def make(converter: ConverterSettings, schemas: KnownSchemas) -> SchemaRegistry | None:
         if converter.registry is None:
             return None
-        from kafka_s3.registry import ConfluentRegistry
+        from kafka_s3.adapters.registry import ConfluentRegistry
 
         return ConfluentRegistry(converter.registry, schemas)
 
@@ -82,8 +82,8 @@ def report_letters(exporter: Exporter, tell: Tell) -> None:
     """Send committed dead letters to their topic, where one is configured."""
     if exporter.settings.dead_letters.topic is None:
         return
-    from kafka_s3.export.letters.report import report
-    from kafka_s3.kafka import DeadLetterTopic
+    from kafka_s3.adapters.kafka import DeadLetterTopic
+    from kafka_s3.dead_letters.delivery import report
 
     with contextlib.closing(DeadLetterTopic(exporter.settings)) as sink:
         report(exporter, sink, tell)
@@ -91,7 +91,7 @@ def report_letters(exporter: Exporter, tell: Tell) -> None:
 
 def export_ranges(settings: Settings, tasks: Sequence[RangeTask], known: Known = NOTHING_KNOWN) -> list[RangeResult]:
     """Some ranges, one after the other, over the real bucket and broker: the work of one Spark task."""
-    from kafka_s3.s3 import S3Store
+    from kafka_s3.adapters.s3 import S3Store
 
     return _export_ranges(
         settings, tasks, S3Store(settings.s3), make_source(settings), make_registries(settings, known)
@@ -100,7 +100,7 @@ def export_ranges(settings: Settings, tasks: Sequence[RangeTask], known: Known =
 
 def make_source(settings: Settings) -> RecordSource:
     """A connector's records, from its real broker."""
-    from kafka_s3.kafka import KafkaSource
+    from kafka_s3.adapters.kafka import KafkaSource
 
     return KafkaSource(settings.kafka)
 

@@ -1,7 +1,7 @@
 """Alarms: a task that fails, with what is wrong and what to do, once a connector's numbers pass a bound.
 
 What then tells somebody is Airflow's: `on_failure_callback`, a notifier, a listener. `dags/examples/alarms.py` shows
-it. The numbers are those of `kafka-s3 status`, and mean what `kafka_s3.export.health.Health` says.
+it. The numbers are those of `kafka-s3 status`, and mean what `kafka_s3.report.health.Health` says.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from kafka_s3_airflow.tasks import for_airflow
 
 if TYPE_CHECKING:
-    from kafka_s3.export.health import Health
+    from kafka_s3.report.health import Health
     from kafka_s3.settings.model import Settings
 
 log = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ def check(
 
 
 def _look(settings: Settings) -> Health:
-    from kafka_s3.export.health import look
+    from kafka_s3.report.health import look
     from kafka_s3.wiring import make_broker, make_log
 
     at_ms = int(time.time() * 1000)
@@ -169,8 +169,8 @@ def _rejected(health: Health, allowed: float | None) -> str | None:
 
 
 def _state(health: Health) -> str:
-    from kafka_s3.export.health import State
-    from kafka_s3.export.status import summary
+    from kafka_s3.report.health import State
+    from kafka_s3.report.status import summary
 
     is_said = health.state in (State.FAILED, State.KAFKA_DOWN)
     why = f": {summary(health.status)}" if is_said else "."
@@ -193,6 +193,6 @@ def _ms(span: timedelta) -> int:
 
 
 def _text(ms: int) -> str:
-    from kafka_s3.export.health import duration_text
+    from kafka_s3.report.health import duration_text
 
     return duration_text(ms)

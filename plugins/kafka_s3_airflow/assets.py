@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-    from kafka_s3.export.announce import Ended
-    from kafka_s3.export.log import Log
+    from kafka_s3.log.store import Log
+    from kafka_s3.publish.announce import Ended
     from kafka_s3.settings import Settings
 
 _ANNOUNCED: Final = "kafka_s3_announced"  # in the task's context: the log, and the entries of it that were announced
@@ -51,7 +51,7 @@ def announce(context: Context, log: Log, settings: Settings, ended: Ended | None
     an outlet that is an asset, whatever it did, and none if Airflow does not know the asset yet. So all go through the
     alias that the task declares, which is its only outlet for this try.
     """
-    from kafka_s3.export.announce import announcement
+    from kafka_s3.publish.announce import announcement
 
     context["task"].outlets = []
     made = announcement(log, settings.s3.bucket, settings.exports, ended, named=settings.topics)
@@ -73,7 +73,7 @@ def mark_announced(context: Context) -> None:
     """
     announced: tuple[Log, list[int]] | None = cast("dict[str, Any]", context).get(_ANNOUNCED)
     if announced is not None:
-        from kafka_s3.export.announce import mark
+        from kafka_s3.publish.announce import mark
         from kafka_s3_airflow.counters import count
 
         log, seqs = announced

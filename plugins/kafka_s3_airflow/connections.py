@@ -13,8 +13,8 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundExceptio
 from airflow.sdk.log import mask_secret
 
 from kafka_s3.errors import ConfigurationError, Problem
-from kafka_s3.handover import Handover
 from kafka_s3.settings import Outline, Settings, load, lookups_of, outline
+from kafka_s3.spark.driver_context import DriverContext
 from kafka_s3_airflow.tasks import SPARK_CONNECTION
 
 _DEFAULTS: Final = ("kafka_default", "aws_default")
@@ -32,7 +32,7 @@ class FromAirflow:
     """A connector's settings, and what the Spark driver needs to come to the same ones."""
 
     settings: Settings
-    handover: Handover
+    handover: DriverContext
 
 
 def load_connector(path: Path, *, only_looks: bool = False) -> FromAirflow:
@@ -56,7 +56,7 @@ def load_connector(path: Path, *, only_looks: bool = False) -> FromAirflow:
     loaded = load(path, lookups=lookups, kafka_connection=kafka, aws_connection=aws)
     for text in loaded.settings.hidden:
         mask_secret(text)  # in the task's log, to which the driver's output goes too
-    return FromAirflow(loaded.settings, Handover(kafka=kafka, aws=aws, secrets=secrets))
+    return FromAirflow(loaded.settings, DriverContext(kafka=kafka, aws=aws, secrets=secrets))
 
 
 def _check_named(path: Path, known: Outline) -> None:

@@ -9,8 +9,8 @@ from airflow.sdk.configuration import conf
 from airflow.sdk.observability import stats
 
 if TYPE_CHECKING:
-    from kafka_s3.commit_log import Entry
-    from kafka_s3.export.log import Log
+    from kafka_s3.log.entries import Entry
+    from kafka_s3.log.store import Log
 
 _BACKENDS: Final = ("statsd_on", "statsd_datadog_enabled", "otel_on")
 

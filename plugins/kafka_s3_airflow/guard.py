@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from kafka_s3.lifetime import die_with_parent
+from kafka_s3.spark.parent_death import die_with_parent
 
 
 def die_with_supervisor() -> None:

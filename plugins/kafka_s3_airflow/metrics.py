@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from kafka_s3.export.health import Health, State
+from kafka_s3.report.health import Health, State
 
 CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 

@@ -16,9 +16,9 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from kafka_s3.job import LOCAL_CONF, application_path, driver_environment
-from kafka_s3.lifetime import die_with_parent
-from kafka_s3.scratch import scratch
+from kafka_s3.spark.job import LOCAL_CONF, application_path, driver_environment
+from kafka_s3.spark.parent_death import die_with_parent
+from kafka_s3.spark.scratch import scratch
 from kafka_s3_airflow.guard import die_with_supervisor
 from kafka_s3_airflow.tasks import NO_RETRY, SPARK_CONNECTION, for_airflow, interval_of
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kafka_s3_airflow.tasks import for_airflow
 
 if TYPE_CHECKING:
-    from kafka_s3.export.committed import CommittedObject
-    from kafka_s3.export.log import Log
+    from kafka_s3.log.store import Log
+    from kafka_s3.publish.committed import CommittedObject
     from kafka_s3.settings import Settings
 
 
@@ -44,7 +44,7 @@ class Reader:
 
     def objects(self, events: Iterable[AssetEvent]) -> list[CommittedObject]:
         """The objects that are new with some events, each once; without any event, those of the newest commit."""
-        from kafka_s3.export.committed import announced, newest
+        from kafka_s3.publish.committed import announced, newest
 
         with for_airflow():
             told = [event.extra if isinstance(event.extra, dict) else {} for event in events]
@@ -56,7 +56,7 @@ class Reader:
 
     def read(self, committed: CommittedObject) -> bytes:
         """An object's bytes, whose size and SHA-256 are those of the log; all of them in memory."""
-        from kafka_s3.export.committed import read
+        from kafka_s3.publish.committed import read
 
         with for_airflow():
             return read(self._log.store, committed.object)

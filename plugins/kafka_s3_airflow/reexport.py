@@ -27,7 +27,7 @@ from kafka_s3_airflow.tasks import failed_before, for_airflow, interval_of
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from kafka_s3.export.log import Committed, Log
+    from kafka_s3.log.store import Committed, Log
 
 log = logging.getLogger(__name__)
 
@@ -91,8 +91,8 @@ def plan(connector: str) -> bool:
     """Write down what the run's window takes and from where; `False`, and `export` is skipped, if it is committed."""
     context = get_current_context()
     with for_airflow():
-        from kafka_s3.export.reexport.run import prepare
-        from kafka_s3.planning import RunRequest
+        from kafka_s3.plan.batch import RunRequest
+        from kafka_s3.reexport.run import prepare
         from kafka_s3.wiring import make_exporter
         from kafka_s3_airflow.connections import check_spark, load_connector
 
@@ -118,10 +118,10 @@ def complete(connector: str) -> None:
     if failed:
         raise AirflowFailException(f"{' and '.join(failed)} failed: see there. Nothing of the window is committed.")
     with for_airflow():
-        from kafka_s3.commit_log import Kind
-        from kafka_s3.export.announce import announcement
-        from kafka_s3.export.log import Log
-        from kafka_s3.export.reexport.window import check_window, log_layout
+        from kafka_s3.bucket.window import check_window, log_layout
+        from kafka_s3.log.entries import Kind
+        from kafka_s3.log.store import Log
+        from kafka_s3.publish.announce import announcement
         from kafka_s3.wiring import make_store
         from kafka_s3_airflow.connections import load_connector
 
@@ -144,14 +144,14 @@ def mark_announced(context: Context) -> None:
     """After Airflow stored the event: mark what it announced. If it does not come to that, it is announced again."""
     announced: tuple[Log, int] | None = cast("dict[str, Any]", context).get(_ANNOUNCED)
     if announced is not None:
-        from kafka_s3.export.announce import mark
+        from kafka_s3.publish.announce import mark
 
         mark(*announced)
 
 
 def _event(connector: str, bucket: str, entries: Log, committed: Committed) -> dict[str, Any]:
     """A window's commit as the live export's are told, beside what is a window's alone."""
-    from kafka_s3.export.announce import describe
+    from kafka_s3.publish.announce import describe
 
     return {
         **describe(committed, entries.layout, bucket),

@@ -12,10 +12,10 @@ from airflow.plugins_manager import get_timetables_plugins
 from airflow.sdk import Asset, AssetAll, AssetOrTimeSchedule, CronDataIntervalTimetable
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction, Timetable
 
-from kafka_s3.commit_log import Interval
 from kafka_s3.errors import Problem
 from kafka_s3.joda.zones import zone as find_zone
-from kafka_s3.schedule import following, last_complete, latest
+from kafka_s3.log.entries import Interval
+from kafka_s3.plan.schedule import following, last_complete, latest
 from kafka_s3.settings import Outline
 from kafka_s3.settings.schedule import ScheduleSettings
 

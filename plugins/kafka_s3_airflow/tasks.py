@@ -20,10 +20,10 @@ from kafka_s3_airflow.assets import announce
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from kafka_s3.commit_log import Interval
-    from kafka_s3.export.log import Planned
-    from kafka_s3.export.planner import World
     from kafka_s3.export.run import Exporter
+    from kafka_s3.log.entries import Interval
+    from kafka_s3.log.store import Planned
+    from kafka_s3.plan.planner import KafkaSnapshot
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def plan(connector: str) -> bool:
     """Write down what this run exports; `False`, and `export` is skipped, if nothing is new."""
     with for_airflow():
         from kafka_s3.export.run import prepare
-        from kafka_s3.planning import RunRequest
+        from kafka_s3.plan.batch import RunRequest
         from kafka_s3.wiring import make_exporter
         from kafka_s3_airflow.connections import check_spark, load_connector
 
@@ -83,7 +83,7 @@ def complete(connector: str) -> None:
             f"{' and '.join(failed)} failed: see there. What was committed all the same is announced by the next run."
         )
     with for_airflow():
-        from kafka_s3.export.announce import Ended
+        from kafka_s3.publish.announce import Ended
 
         interval, exporter = interval_of(context), _exporter(connector)
         _mark_complete(exporter, interval)
@@ -110,14 +110,14 @@ def _report_letters(exporter: Exporter) -> None:
 def _mark_complete(exporter: Exporter, interval: Interval | None) -> None:
     """Markers of what is complete by the log, whatever became of the run, where the connector asks for markers."""
     if exporter.settings.completeness is not None:
-        from kafka_s3.export.completeness import Ran, mark_complete
+        from kafka_s3.publish.completeness import Ran, mark_complete
 
         mark_complete(exporter, Ran(interval, int(time.time() * 1000)), log.info)
 
 
 def interval_of(context: Context) -> Interval | None:
     """The run's data interval; `None` for one without (asset-triggered), and for `until: now`."""
-    from kafka_s3.commit_log import Interval
+    from kafka_s3.log.entries import Interval
 
     run = context["dag_run"]
     start, end = run.data_interval_start, run.data_interval_end
@@ -166,7 +166,7 @@ def _try_number(context: Context) -> int:
     return number
 
 
-def _say_what_is_planned(planned: Planned | None, world: World) -> None:
+def _say_what_is_planned(planned: Planned | None, world: KafkaSnapshot) -> None:
     if planned is None:
         log.info("Nothing is new: the export is skipped.")
     else:

@@ -63,9 +63,9 @@ def verify(connector: str) -> dict[str, int]:
     Skipped where there is nothing to check: a success would say that something was proved.
     """
     from kafka_s3.export.diagnosis import said
-    from kafka_s3.export.status import problems
-    from kafka_s3.export.verify.verify import Progress, Verified
-    from kafka_s3.export.verify.verify import verify as check
+    from kafka_s3.report.status import problems
+    from kafka_s3.verify.verify import Progress, Verified
+    from kafka_s3.verify.verify import verify as check
     from kafka_s3.wiring import make_log
     from kafka_s3_airflow.connections import load_connector
 

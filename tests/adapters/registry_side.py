@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-from kafka_s3.registry import ConfluentRegistry
+from kafka_s3.adapters.registry import ConfluentRegistry
 from kafka_s3.settings.registry import RegistrySettings
 from tests.adapters.loopback import ScriptedServer, Seen, answer
 from tools.parts.registry import SchemaRegistry

@@ -15,7 +15,7 @@ import confluent_kafka
 import pytest
 from confluent_kafka import Consumer
 
-from kafka_s3.kafka.reader import KafkaBatch
+from kafka_s3.adapters.kafka.reader import KafkaBatch
 from kafka_s3.ranges import TopicPartition
 
 #: `rd_kafka_vtype_t`.

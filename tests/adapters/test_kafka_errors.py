@@ -22,11 +22,11 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from kafka_s3.adapters.kafka import KafkaBroker, KafkaSource, divergence
+from kafka_s3.adapters.kafka import broker as planning_client
+from kafka_s3.adapters.kafka import reader as reading_client
+from kafka_s3.adapters.kafka.client import CONNECT_TIMEOUT_S, translate
 from kafka_s3.errors import ConfigurationError, DataError, DataLoss, ExporterError, KafkaUnavailable, TopicMissing
-from kafka_s3.kafka import KafkaBroker, KafkaSource, divergence
-from kafka_s3.kafka import broker as planning_client
-from kafka_s3.kafka import reader as reading_client
-from kafka_s3.kafka.client import CONNECT_TIMEOUT_S, translate
 from kafka_s3.ports import LogPoint
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.settings.kafka import KafkaSettings
@@ -434,7 +434,7 @@ def test_librdkafka_is_silent(nobody: str, secured: SecuredPart) -> None:
     """Failed connections, refused logins and odd properties leave no line of librdkafka's on standard error."""
     script = f"""
 from kafka_s3.errors import ExporterError
-from kafka_s3.kafka import broker as planning_client
+from kafka_s3.adapters.kafka import broker as planning_client
 from tests.adapters.test_kafka_errors import broker, read, settings
 planning_client.CONNECT_TIMEOUT_S = 1
 login = dict(security_protocol="SASL_PLAINTEXT", sasl_mechanism="PLAIN", sasl_username="reader", sasl_password="x")

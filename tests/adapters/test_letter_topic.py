@@ -12,18 +12,18 @@ import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Consumer, KafkaError, Message, TopicPartition
 from confluent_kafka.admin import AclOperation
 
+from kafka_s3.adapters.kafka import DeadLetterTopic, RedriveTopics
+from kafka_s3.adapters.kafka import broker as planning_client
+from kafka_s3.adapters.kafka import producer as producing_client
+from kafka_s3.adapters.kafka.producer import executing_class
+from kafka_s3.dead_letter import DeadLetter
 from kafka_s3.errors import ConfigurationError, KafkaUnavailable, TopicMissing
-from kafka_s3.kafka import DeadLetterTopic, RedriveTopics
-from kafka_s3.kafka import broker as planning_client
-from kafka_s3.kafka import producer as producing_client
-from kafka_s3.kafka.producer import executing_class
-from kafka_s3.letters import DeadLetter
-from kafka_s3.ports import LetterSink
-from kafka_s3.rows import Stage
+from kafka_s3.ports import DeadLetterSink
 from kafka_s3.settings.connect import DeadLetters
 from kafka_s3.settings.converters import Converter
 from kafka_s3.settings.kafka import KafkaSettings
 from kafka_s3.settings.model import Settings
+from kafka_s3.values.rows import Stage
 from tests.adapters.test_kafka_errors import PASSWORD, SecuredPart
 from tests.support import make_settings
 from tools.parts.kafka import KafkaBroker
@@ -58,7 +58,7 @@ def read(broker: KafkaBroker, topic: str, count: int, partition: int = 0) -> lis
         consumer.close()
 
 
-def send(sink: LetterSink, *letters: DeadLetter) -> None:
+def send(sink: DeadLetterSink, *letters: DeadLetter) -> None:
     with contextlib.closing(sink):
         sink.send(letters)
 

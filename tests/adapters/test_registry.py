@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka.schema_registry import Schema
 
+from kafka_s3.adapters.registry import ConfluentRegistry
+from kafka_s3.adapters.retry_policy import REGISTRY, Again
 from kafka_s3.errors import RegistryRefused, RegistryUnavailable
 from kafka_s3.ports import RegisteredSchema
-from kafka_s3.registry import ConfluentRegistry
-from kafka_s3.retried import REGISTRY, Again
 from kafka_s3.settings.registry import RegistrySettings
 from tests.adapters import test_s3_requests
 from tests.adapters.loopback import Seen, answer

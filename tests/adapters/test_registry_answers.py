@@ -16,9 +16,9 @@ from confluent_kafka.schema_registry import Schema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_s3.adapters.registry import ConfluentRegistry, confluent
 from kafka_s3.errors import ExporterError, RegistryRefused, RegistryUnavailable
 from kafka_s3.ports import KnownSchemas, RegisteredSchema
-from kafka_s3.registry import ConfluentRegistry, confluent
 from tests.adapters.loopback import ScriptedServer, Seen, answer
 from tests.adapters.registry_side import NO_SUBJECT, STRING, forwarding, registry_at, scripted
 from tools.parts.registry import SchemaRegistry
@@ -94,7 +94,7 @@ def test_noise(noise: bytes) -> None:
 
 def test_an_endless_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer is read up to a limit."""
-    from kafka_s3.registry import requests
+    from kafka_s3.adapters.registry import requests
 
     monkeypatch.setattr(requests, "ANSWER_BYTES_MAX", 100_000)
     with (
@@ -106,7 +106,7 @@ def test_an_endless_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_answer_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that comes too slowly is given up, though the server is never silent."""
-    from kafka_s3.registry import requests
+    from kafka_s3.adapters.registry import requests
 
     monkeypatch.setattr(requests, "ANSWER_TIMEOUT_S", 0.0)
     with scripted(STRING) as server, pytest.raises(RegistryUnavailable, match="did not end"):
@@ -345,7 +345,7 @@ def test_a_version_that_is_gone_meanwhile() -> None:
 def test_the_client_is_loaded_by_the_first_request() -> None:
     """A task that was told all it needs does not load the client, which costs a fifth of a second."""
     code = (
-        "from kafka_s3.registry import ConfluentRegistry; from kafka_s3.ports import *; import sys\n"
+        "from kafka_s3.adapters.registry import ConfluentRegistry; from kafka_s3.ports import *; import sys\n"
         "from kafka_s3.settings.content import RegistrySettings\n"
         "known = KnownSchemas({1: RegisteredSchema(1, 'x')})\n"
         "assert ConfluentRegistry(RegistrySettings({}), known).schema(1)\n"

@@ -13,9 +13,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from kafka_s3.adapters.s3 import S3Store, credentials
 from kafka_s3.errors import StoreRefused, StoreUnavailable
 from kafka_s3.ports import Put
-from kafka_s3.s3 import S3Store, credentials
 from kafka_s3.settings import from_mapping
 from kafka_s3.settings.credentials import UserDefinedProvider
 from tests.adapters.loopback import ScriptedServer, Seen, answer, as_s3_does, refusal

@@ -19,10 +19,10 @@ import urllib3.exceptions
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 
+from kafka_s3.adapters.retry_policy import S3, Again
+from kafka_s3.adapters.s3 import S3Store
 from kafka_s3.errors import ExporterError, StoreRefused, StoreUnavailable
 from kafka_s3.ports import ObjectInfo, OpenUpload, Put
-from kafka_s3.retried import S3, Again
-from kafka_s3.s3 import S3Store
 from kafka_s3.settings.s3 import RetrySettings, S3Settings
 from tests.adapters.loopback import COMPLETED, CREATED_UPLOAD, PART, WRITTEN, ScriptedServer, answer, refusal
 

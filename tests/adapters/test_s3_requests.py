@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from kafka_s3.adapters.s3 import S3Store
 from kafka_s3.errors import StoreRefused, StoreUnavailable
 from kafka_s3.ports import Put
-from kafka_s3.s3 import S3Store
 from kafka_s3.settings import from_mapping
 from tests.adapters.loopback import ScriptedServer, answer, as_s3_does, refusal
 from tests.support import MINIMAL

@@ -14,8 +14,8 @@ import pytest
 from confluent_kafka import Producer
 
 from kafka_s3.errors import KafkaUnavailable
-from kafka_s3.export.health import Health, look
 from kafka_s3.ports import Broker
+from kafka_s3.report.health import Health, look
 from kafka_s3_airflow.alarms import Alarm, Bounds, check, files_in, findings
 from tests.airflow.test_integrity import serialized, write
 from tests.export.test_health import MINUTE_MS, NINE, NOW, Timed

@@ -7,7 +7,7 @@ import pytest
 from airflow.timetables.base import DataInterval, TimeRestriction
 from airflow.timetables.interval import CronDataIntervalTimetable
 
-from kafka_s3.schedule import boundaries
+from kafka_s3.plan.schedule import boundaries
 from kafka_s3.settings.schedule import ScheduleSettings
 from kafka_s3_airflow.schedules import cron_of
 

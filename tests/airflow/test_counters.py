@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kafka_s3.export.announce import mark
+from kafka_s3.publish.announce import mark
 from kafka_s3_airflow.counters import lag_after
 from tests.export.test_health import MINUTE_MS, NINE, Timed
 from tests.support import HOUR_MS, make_settings

@@ -10,8 +10,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_s3.errors import KafkaUnavailable
-from kafka_s3.export.health import Health, State, look
 from kafka_s3.ports import Broker
+from kafka_s3.report.health import Health, State, look
 from kafka_s3_airflow.metrics import CONTENT_TYPE, Seen, text
 from tests.export.test_health import MINUTE_MS, NINE, NOW, Timed
 from tests.support import HOUR_MS, make_settings

@@ -19,8 +19,8 @@ from airflow.timetables.interval import CronDataIntervalTimetable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_s3.commit_log import Interval
-from kafka_s3.schedule import slots
+from kafka_s3.log.entries import Interval
+from kafka_s3.plan.schedule import slots
 from kafka_s3.settings.schedule import ScheduleSettings
 from kafka_s3_airflow.dags import dags_of
 from kafka_s3_airflow.schedules import HALF_HOUR_CHANGES, BoundaryTimetable, cron_of, next_interval, timetable_of

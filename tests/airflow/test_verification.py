@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kafka_s3.commit_log import Entry
-from kafka_s3.documents import decode, encode
+from kafka_s3.adapters.memory import MemoryBroker
+from kafka_s3.adapters.s3 import S3Store
 from kafka_s3.export.run import Exporter, run
-from kafka_s3.memory import MemoryBroker
+from kafka_s3.log.documents import decode, encode
+from kafka_s3.log.entries import Entry
 from kafka_s3.records import Record
-from kafka_s3.s3 import S3Store
 from kafka_s3.settings import load
 from kafka_s3.settings.variables import Lookups
 from tests.airflow.test_integrity import bag_of, dags_of, healthy, write

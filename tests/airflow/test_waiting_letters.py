@@ -11,8 +11,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from kafka_s3.adapters.memory import MemoryDeadLetters
 from kafka_s3.errors import ConfigurationError, KafkaUnavailable
-from kafka_s3.memory import MemoryLetters
 from kafka_s3.settings.connect import DeadLetters
 from tests.export.place import Place
 
@@ -26,7 +26,7 @@ class Group:
 
     def __init__(self) -> None:
         self.place = Place(1, tolerate=True)
-        self.sink = MemoryLetters()
+        self.sink = MemoryDeadLetters()
         self.place.settings = replace(self.place.settings, dead_letters=DeadLetters("dead"))
         self.place.poison(0)
         self.place.produce(0, 3)
@@ -57,7 +57,7 @@ def group(monkeypatch: pytest.MonkeyPatch) -> Group:
     group = Group()
     monkeypatch.setattr(tasks, "get_current_context", group.context)
     monkeypatch.setattr(tasks, "_exporter", lambda _: group.place.exporter())
-    monkeypatch.setattr("kafka_s3.kafka.DeadLetterTopic", lambda _: group.sink)
+    monkeypatch.setattr("kafka_s3.adapters.kafka.DeadLetterTopic", lambda _: group.sink)
     monkeypatch.setattr(group.sink, "close", lambda: None)
     return group
 

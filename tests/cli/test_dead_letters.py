@@ -7,7 +7,7 @@ import json
 
 from confluent_kafka import Message
 
-from kafka_s3.letters import CONTEXT
+from kafka_s3.dead_letter import CONTEXT
 from tests.adapters.test_letter_topic import read
 from tests.cli.command import call, write_properties
 from tests.cli.conftest import SECRET, Connector

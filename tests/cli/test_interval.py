@@ -7,7 +7,7 @@ import pytest
 
 from kafka_s3.cli.common import Time, iso
 from kafka_s3.cli.interval import chosen_interval
-from kafka_s3.schedule import last_complete
+from kafka_s3.plan.schedule import last_complete
 from kafka_s3.settings.schedule import ScheduleSettings
 
 HOUR = 3_600_000

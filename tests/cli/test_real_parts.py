@@ -16,8 +16,8 @@ import psutil
 import pytest
 from click.testing import Result
 
-from kafka_s3.commit_log import Entry
-from kafka_s3.documents import decode, encode
+from kafka_s3.log.documents import decode, encode
+from kafka_s3.log.entries import Entry
 from tests.cli.command import ROOT, call, call_process, write_properties
 from tests.cli.conftest import SECRET, Connector
 from tests.processes import below, drivers_below

@@ -9,9 +9,9 @@ import pytest
 from click.testing import Result
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from kafka_s3.export.log import Log
+from kafka_s3.adapters.s3 import S3Store
+from kafka_s3.log.store import Log
 from kafka_s3.naming import LogLayout
-from kafka_s3.s3 import S3Store
 from kafka_s3.settings.s3 import S3Settings
 from tests.cli.command import PLAIN, call, call_process, write_properties
 from tests.cli.conftest import SECRET, Connector

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from kafka_s3.adapters.watched import WatchedSource
 from kafka_s3.cli import run as run_command
-from kafka_s3.export.watched import WatchedSource
 from kafka_s3.ports import RangeReader
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import RecordBatch

@@ -15,7 +15,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ConfigResource,
 )
 
-from kafka_s3.schedule import following
+from kafka_s3.plan.schedule import following
 from kafka_s3.settings.schedule import ScheduleSettings
 from tests.cli.command import call
 from tests.cli.conftest import SECRET, Connector

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from kafka_s3.adapters.memory import MemoryDeadLetters
 from kafka_s3.cli import run as run_command
 from kafka_s3.cli import spark_submit
 from kafka_s3.errors import ConfigurationError, KafkaUnavailable
-from kafka_s3.memory import MemoryLetters
 from kafka_s3.settings.connect import DeadLetters
 from tests.cli.command import PLAIN, call, write_properties
 from tests.export.place import TOPIC, Place
@@ -23,7 +23,7 @@ class Bench:
     def __init__(self, config: Path) -> None:
         self.config = config
         self.place = Place(1, tolerate=True)
-        self.sink = MemoryLetters()
+        self.sink = MemoryDeadLetters()
         self.drivers = 0
         self.place.settings = replace(self.place.settings, dead_letters=DeadLetters("dead"))
         self.place.poison(0)
@@ -51,7 +51,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     bench = Bench(write_properties(tmp_path / "orders.properties", PLAIN))
     monkeypatch.setattr(run_command, "make_exporter", lambda _: bench.place.exporter())
     monkeypatch.setattr(spark_submit, "submit", bench.submit)
-    monkeypatch.setattr("kafka_s3.kafka.DeadLetterTopic", lambda _: bench.sink)
+    monkeypatch.setattr("kafka_s3.adapters.kafka.DeadLetterTopic", lambda _: bench.sink)
     monkeypatch.setattr(bench.sink, "close", lambda: None)
     return bench
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafka_s3.cli.status import show
-from kafka_s3.export.rewind import look, rewind
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.rewind.rewind import look, rewind
 from kafka_s3.settings.run import Policies
 from tests.cli.command import call
 from tests.export.attention import Patient, printed

@@ -12,9 +12,9 @@ from typing import Protocol
 
 import pytest
 
+from kafka_s3.adapters.kafka import KafkaBroker
+from kafka_s3.adapters.memory import MemoryBroker
 from kafka_s3.errors import KafkaUnavailable
-from kafka_s3.kafka import KafkaBroker
-from kafka_s3.memory import MemoryBroker
 from kafka_s3.ports import Broker, LogPoint
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_s3.kafka import broker as planning_client
-from kafka_s3.kafka import divergence
+from kafka_s3.adapters.kafka import broker as planning_client
+from kafka_s3.adapters.kafka import divergence
 from tests.cli.command import write_properties
 from tests.conditions.disturbed import Disturbed, produce, words
 from tools.parts.s3 import VersityGateway

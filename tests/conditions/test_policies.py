@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_s3.commit_log import Entry, Kind
 from kafka_s3.errors import EXIT_DATA
+from kafka_s3.log.entries import Entry, Kind
 from tests.conditions.conftest import MOMENTS, Make, recreation
 from tests.conditions.world import Died, Meanwhile, World, die
 

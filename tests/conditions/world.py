@@ -21,22 +21,22 @@ from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka import TopicPartition as Assignment
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, ResourceType
 
-from kafka_s3.commit_log import Entry, Interval, Kind, ObjectEntry, RangeEntry
+from kafka_s3.adapters.kafka import KafkaBroker, KafkaSource
+from kafka_s3.adapters.memory import MemoryStore
 from kafka_s3.errors import KafkaUnavailable, TopicMissing
-from kafka_s3.export.report import RunReport
 from kafka_s3.export.run import Exporter, run
-from kafka_s3.export.status import Status, look
+from kafka_s3.export.run_report import RunReport
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.export.verify.verify import Kafka, Verified, verify
-from kafka_s3.kafka import KafkaBroker, KafkaSource
-from kafka_s3.memory import MemoryStore
+from kafka_s3.log.entries import Entry, Interval, Kind, ObjectEntry, RangeEntry
 from kafka_s3.naming import parse_data_key
-from kafka_s3.planning import RunRequest
+from kafka_s3.plan.batch import RunRequest
 from kafka_s3.ports import PartitionOffsets, RangeReader
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import RecordBatch
+from kafka_s3.report.status import Status, look
 from kafka_s3.settings import from_mapping
 from kafka_s3.settings.model import Settings
+from kafka_s3.verify.verify import Kafka, Verified, verify
 from tests.support import LATER_MS
 from tools.parts.kafka import KafkaBroker as KafkaPart
 

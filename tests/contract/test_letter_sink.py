@@ -1,4 +1,4 @@
-"""What every `LetterSink` does: in memory, and over a real broker."""
+"""What every `DeadLetterSink` does: in memory, and over a real broker."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from kafka_s3.adapters.kafka import DeadLetterTopic
+from kafka_s3.adapters.memory import MemoryBroker, MemoryDeadLetters, MemoryStore
+from kafka_s3.dead_letter import DeadLetter
+from kafka_s3.dead_letters.delivery import report
 from kafka_s3.errors import LogDamaged
-from kafka_s3.export.letters.report import report
-from kafka_s3.export.log import Log
 from kafka_s3.export.run import Exporter
-from kafka_s3.kafka import DeadLetterTopic
-from kafka_s3.letters import DeadLetter
-from kafka_s3.memory import MemoryBroker, MemoryLetters, MemoryStore
+from kafka_s3.log.store import Log
 from kafka_s3.naming import LogLayout
-from kafka_s3.ports import LetterSink
+from kafka_s3.ports import DeadLetterSink
 from kafka_s3.settings.connect import DeadLetters
 from kafka_s3.settings.kafka import KafkaSettings
 from kafka_s3.settings.model import Settings
@@ -30,7 +30,7 @@ from tools.parts.kafka import KafkaBroker
 class Place:
     """A sink, and how to see the values of what is in it."""
 
-    sink: LetterSink
+    sink: DeadLetterSink
     settings: Settings
     values: Callable[[int], list[bytes | None]]
 
@@ -39,7 +39,7 @@ class Place:
 def place(request: pytest.FixtureRequest, topic_name: str) -> Iterator[Place]:
     settings = replace(make_settings(tolerate=True), dead_letters=DeadLetters(topic_name, replication=1))
     if request.param == "memory":
-        memory = MemoryLetters()
+        memory = MemoryDeadLetters()
         yield Place(memory, settings, lambda _: [each.value for each in memory.sent])
         return
     kafka: KafkaBroker = request.getfixturevalue("kafka")

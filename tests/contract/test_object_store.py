@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from kafka_s3.adapters.memory import MemoryStore
+from kafka_s3.adapters.s3 import S3Store
 from kafka_s3.errors import StoreRefused, StoreUnavailable, TooLarge
-from kafka_s3.memory import MemoryStore
 from kafka_s3.ports import ObjectInfo, ObjectStore, Put
-from kafka_s3.s3 import S3Store
 from kafka_s3.settings.s3 import RetrySettings, S3Settings
 from tests.interleavings.bucket import Bucket
 from tests.interleavings.scheduler import Scheduler
@@ -322,7 +322,7 @@ def test_uploads_under_a_prefix(store: ObjectStore) -> None:
 
 def test_uploads_over_several_pages(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many uploads a page has, the listing has all of them, each once."""
-    monkeypatch.setattr("kafka_s3.s3.store.PAGE_UPLOADS_MAX", 2)
+    monkeypatch.setattr("kafka_s3.adapters.s3.store.PAGE_UPLOADS_MAX", 2)
     names = [f"p/{number}" for number in range(7)]
     for name in names:
         start(store, name, b"1")

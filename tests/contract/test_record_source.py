@@ -15,10 +15,10 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as Assignment
 
+from kafka_s3.adapters.kafka import KafkaBroker, KafkaSource
+from kafka_s3.adapters.kafka.reader import BATCH_BYTES, BATCH_RECORDS_MAX
+from kafka_s3.adapters.memory import MemoryBroker
 from kafka_s3.errors import DataLoss, KafkaUnavailable, TopicMissing
-from kafka_s3.kafka import KafkaBroker, KafkaSource
-from kafka_s3.kafka.reader import BATCH_BYTES, BATCH_RECORDS_MAX
-from kafka_s3.memory import MemoryBroker
 from kafka_s3.ports import Broker, GroupOffsets, LogPoint, RangeReader, RecordSource, TimedOffset
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import Record

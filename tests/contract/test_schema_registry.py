@@ -12,9 +12,9 @@ from confluent_kafka.schema_registry import Schema, SchemaReference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_s3.memory import MemoryRegistry
+from kafka_s3.adapters.memory import MemoryRegistry
+from kafka_s3.adapters.registry import ConfluentRegistry
 from kafka_s3.ports import KnownSchemas, RegisteredSchema, SchemaRegistry
-from kafka_s3.registry import ConfluentRegistry
 from kafka_s3.settings.registry import RegistrySettings
 from tools.parts.registry import SchemaRegistry as RegistryPart
 

@@ -14,15 +14,15 @@ from typing import Any
 import fastavro
 import pyarrow.parquet as pq
 
-from kafka_s3.export.uploads import FamilyUpload
-from kafka_s3.families import Member, WrittenObject
-from kafka_s3.memory import MemoryStore
+from kafka_s3.adapters.memory import MemoryStore
 from kafka_s3.ports import Registries
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import ColumnBatch, Record, RecordBatch
 from kafka_s3.settings import from_mapping
 from kafka_s3.settings.model import Settings
-from kafka_s3.writer import RangeWriter, Rejected, Written
+from kafka_s3.write.object_group import Member, WrittenObject
+from kafka_s3.write.uploads import ObjectGroupUpload
+from kafka_s3.write.writer import RangeWriter, Rejected, Written
 from tests.support import MINIMAL
 
 ENVELOPE = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "true"}
@@ -124,7 +124,7 @@ def write(
         assert batch.offset_at(index) == rejected.offset
         made.refused[rejected.offset] = rejected
 
-    open_upload = partial(FamilyUpload, made.store, settings.layout)
+    open_upload = partial(ObjectGroupUpload, made.store, settings.layout)
     writer = RangeWriter(settings, 0, 0, open_upload, registries=registries, refuse=refuse)
     edges = sorted({0, len(records), *(cut for cut in cuts if cut < len(records))})
     for start, end in itertools.pairwise(edges):

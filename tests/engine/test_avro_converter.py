@@ -12,19 +12,19 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.converters import avro as avro_module
-from kafka_s3.converters.avro import AvroRows, AvroValues
-from kafka_s3.converters.structs import ValueRows
+from kafka_s3.adapters.memory.registry import MemoryRegistry
+from kafka_s3.avro.arrow import ColumnsError, arrow_type, from_values
+from kafka_s3.avro.datums import codec
+from kafka_s3.avro.model import Branch, Schema, schema_of
 from kafka_s3.errors import RegistryUnavailable
-from kafka_s3.memory.registry import MemoryRegistry
 from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.records import Record
-from kafka_s3.rows import Missing, Stage, Tombstone, Unwritable
-from kafka_s3.schemas.arrow import ColumnsError, arrow_type, from_values
-from kafka_s3.schemas.datums import codec
-from kafka_s3.schemas.model import Branch, Schema, schema_of
 from kafka_s3.settings.registry import SubjectNames
 from kafka_s3.shown import plain
+from kafka_s3.values.converters import avro as avro_module
+from kafka_s3.values.converters.avro import AvroRows, AvroValues
+from kafka_s3.values.converters.structs import ValueRows
+from kafka_s3.values.rows import Missing, Stage, Tombstone, Unwritable
 from tests.engine.members import TOLERANT, settings_with, write
 from tests.schemas.strategies import avro_schemas, values_of
 
@@ -379,6 +379,6 @@ def test_any_bytes_are_rows_or_refused(batch: list[bytes]) -> None:
 
 def test_importing_the_converter_loads_no_library() -> None:
     """Whoever describes an export, and never reads a value, pays for neither Arrow nor numpy."""
-    code = "import sys, kafka_s3.converters.avro; print(*sys.modules)"
+    code = "import sys, kafka_s3.values.converters.avro; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert not {"pyarrow", "numpy", "fastavro"} & set(done.stdout.split())

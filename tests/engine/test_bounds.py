@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from kafka_s3.commit_log import Entry, Kind, Plan, sha256_of
-from kafka_s3.documents import decode, encode
+from kafka_s3.adapters.memory import MemoryStore
 from kafka_s3.errors import LogDamaged
-from kafka_s3.export.log import Log
-from kafka_s3.memory import MemoryStore
+from kafka_s3.log.documents import decode, encode
+from kafka_s3.log.entries import Entry, Kind, Plan, sha256_of
+from kafka_s3.log.store import Log
 from kafka_s3.naming import SEQ_DIGITS, SEQ_MAX, LogLayout, parse_seq
 from tests.export.logs import HandMade
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_s3.claims import complete_until_ms, goes_on_from_ms, has_passed, reached_ms, reaching
-from kafka_s3.commit_log import Entry, FailedRange, Interval, Kind, Plan, RunPlan, TopicState
-from kafka_s3.documents import decode, encode
+from kafka_s3.log.documents import decode, encode
+from kafka_s3.log.entries import Entry, FailedRange, Interval, Kind, Plan, RunPlan, TopicState
+from kafka_s3.log.progress import complete_until_ms, goes_on_from_ms, has_passed, reached_ms, reaching
 from kafka_s3.ranges import TopicPartition
 
 NOW = 1000

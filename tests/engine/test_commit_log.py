@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_s3.commit_log import (
+from kafka_s3.errors import EXIT_DATA, LogDamaged
+from kafka_s3.log.documents import decode, encode
+from kafka_s3.log.entries import (
     FORMAT_VERSION,
     Entry,
     FailedRange,
@@ -29,9 +31,7 @@ from kafka_s3.commit_log import (
     TopicState,
     sha256_of,
 )
-from kafka_s3.documents import decode, encode
-from kafka_s3.errors import EXIT_DATA, LogDamaged
-from kafka_s3.planning import moved
+from kafka_s3.plan.batch import moved
 from kafka_s3.ranges import TopicPartition
 
 JOBS = Path(__file__).parents[2] / "jobs"
@@ -366,8 +366,8 @@ def test_a_plan_may_know_more_partitions_than_its_entry() -> None:
 
 _IN_THREADS = """
 import importlib, sys, threading
-import kafka_s3.commit_log as commit_log
-import kafka_s3.documents as documents
+import kafka_s3.log.entries as commit_log
+import kafka_s3.log.documents as documents
 
 sys.setswitchinterval(1e-6)
 data = sys.stdin.buffer.read()

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from kafka_s3.adapters.memory import MemoryRegistry
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.families import Member
-from kafka_s3.memory import MemoryRegistry
 from kafka_s3.ports import Registries
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.rows import Stage
 from kafka_s3.settings.model import Settings
+from kafka_s3.values.rows import Stage
+from kafka_s3.write.object_group import Member
 from tests.engine.members import (
     ENVELOPE,
     HEADERS,

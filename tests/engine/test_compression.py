@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from isal import isal_zlib
 
-from kafka_s3.formats.compression import BLOCK, extension_suffix, open_stream
 from kafka_s3.settings.formats import Compression, Gzip, NoCompression
+from kafka_s3.values.formats.compression import BLOCK, extension_suffix, open_stream
 
 KINDS: list[Compression] = [NoCompression(), Gzip(), *(Gzip(level) for level in range(10))]
 LONG = b"".join(b'{"id": %d, "name": "%x"}\n' % (n, n * 2654435761 % 2**32) for n in range(40_000))

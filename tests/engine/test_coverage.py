@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.commit_log import Entry
-from kafka_s3.coverage import Backwards, Export, newest_first
+from kafka_s3.log.entries import Entry
+from kafka_s3.log.replay import BackwardReplay, LiveState, newest_first
 from kafka_s3.ranges import TopicPartition
 from tests.export.logs import HandMade, settings_of
 
@@ -20,7 +20,7 @@ def _entries(made: HandMade) -> list[Entry]:
 
 
 def _live(made: HandMade, tp: TopicPartition) -> list[tuple[int, int, int]]:
-    export = Export()
+    export = LiveState()
     for entry in reversed(_entries(made)):
         export.take(entry)
     return [(live.generation, live.start, live.end) for live in export.of(tp)]
@@ -51,7 +51,7 @@ def test_what_an_entry_withdrew_is_said_when_it_is_followed() -> None:
     made.gap(("orders", 0, 10, 12))
     made.commit([("orders", 0, 12, 20)])
     rewind = made.rewind(TP, 10)
-    export = Export()
+    export = LiveState()
     changes = {entry.seq: export.take(entry) for entry in reversed(_entries(made))}
     assert [(live.seq, live.start, live.end) for live in changes[rewind.seq].withdrawn] == [(2, 10, 12), (3, 12, 20)]
     assert [(live.seq, live.start, live.end) for live in changes[1].added] == [(1, 0, 10)]
@@ -65,7 +65,7 @@ def test_what_kafka_cut_off_is_known_from_the_newer_end() -> None:
     made.commit([("orders", 0, 0, 10)])
     made.truncated(TP, 7)
     made.commit([("orders", 0, 7, 9)])
-    seen = Backwards()
+    seen = BackwardReplay()
     parted = []
     for entry in _entries(made):
         seen.take(entry)
@@ -101,7 +101,7 @@ def test_both_ends_agree_with_a_plain_model(history: list[tuple[str, int, int]])
                 for each in (0, 1):
                     past[each], now[each] = past[each] + now[each], []
     entries = _entries(made)
-    export = Export()
+    export = LiveState()
     for entry in reversed(entries):
         export.take(entry)
     backwards: dict[int, set[tuple[int, int, int]]] = {0: set(), 1: set()}

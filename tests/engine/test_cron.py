@@ -9,8 +9,8 @@ from croniter import croniter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_s3.commit_log import Interval
-from kafka_s3.schedule import boundaries, following, last_complete, latest, slots
+from kafka_s3.log.entries import Interval
+from kafka_s3.plan.schedule import boundaries, following, last_complete, latest, slots
 from kafka_s3.settings.schedule import PRESETS, ScheduleSettings, cron_problem, read_cron
 from tests.engine.test_schedule import DAY, HOUR, ZONES, local, ms, times, utc_hours
 

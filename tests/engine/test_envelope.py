@@ -12,20 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.converters.anything import ANYTHING, anything
-from kafka_s3.converters.connect_avro import avro_schema
-from kafka_s3.converters.connect_fast import decoder
-from kafka_s3.converters.connect_schema import NESTING_MAX, Refused, read_schema
-from kafka_s3.converters.connect_values import parse, reader
-from kafka_s3.converters.envelope import SCHEMAS_MAX, EnvelopeJson
-from kafka_s3.formats.json_text import writer_for
-from kafka_s3.rows import Tombstone, Unwritable
-from kafka_s3.schemas.datums import codec
-from kafka_s3.schemas.model import Schema
-from kafka_s3.schemas.parse import parse_avro
+from kafka_s3.avro.datums import codec
+from kafka_s3.avro.model import Schema
+from kafka_s3.avro.parse import parse_avro
 from kafka_s3.settings.converters import Converter, ConverterSettings
 from kafka_s3.settings.formats import DecimalFormat
 from kafka_s3.shown import plain
+from kafka_s3.values.converters.connect_anything import ANYTHING, anything
+from kafka_s3.values.converters.connect_avro import avro_schema
+from kafka_s3.values.converters.connect_fast import decoder
+from kafka_s3.values.converters.connect_schema import NESTING_MAX, InvalidSchema, read_schema
+from kafka_s3.values.converters.connect_values import parse, reader
+from kafka_s3.values.converters.envelope import SCHEMAS_MAX, EnvelopeJson
+from kafka_s3.values.formats.json_text import writer_for
+from kafka_s3.values.rows import Tombstone, Unwritable
 from tests.engine.envelopes import DATA, Case, compact, envelope, random_case
 
 randoms = st.integers(0, 2**64).map(Random)
@@ -491,9 +491,9 @@ def test_an_enum_stays_one() -> None:
 
 
 def test_a_schema_that_cannot_be_read_is_a_reason() -> None:
-    """read_schema raises nothing but Refused."""
+    """read_schema raises nothing but InvalidSchema."""
     for json_value in (None, 1, [], {}, {"type": 5}, {"type": "struct", "fields": [1]}, {"type": "map", "keys": None}):
-        with pytest.raises(Refused):
+        with pytest.raises(InvalidSchema):
             read_schema(json_value)
 
 

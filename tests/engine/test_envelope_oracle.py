@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from kafka_s3.converters.envelope import EnvelopeJson
-from kafka_s3.formats.json_text import writer_for
-from kafka_s3.rows import Tombstone, Unwritable
-from kafka_s3.schemas.model import Schema
+from kafka_s3.avro.model import Schema
 from kafka_s3.settings.converters import Converter, ConverterSettings
 from kafka_s3.settings.formats import DecimalFormat
+from kafka_s3.values.converters.envelope import EnvelopeJson
+from kafka_s3.values.formats.json_text import writer_for
+from kafka_s3.values.rows import Tombstone, Unwritable
 from tests.engine.envelopes import DATA, compact, envelope, random_case
 from tools.connect.oracle import Answer, Question, ask
 

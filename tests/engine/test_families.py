@@ -18,14 +18,14 @@ from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
+from kafka_s3.adapters.memory import MemoryStore
 from kafka_s3.errors import StoreUnavailable
-from kafka_s3.export.uploads import FamilyUpload
-from kafka_s3.families import Body, Holds, Member
-from kafka_s3.memory import MemoryStore
 from kafka_s3.naming import DataName, KeyLayout, format_data_key
 from kafka_s3.ports import GET_BYTES_MAX, ObjectInfo, Put
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Settings
+from kafka_s3.write.object_group import Body, Member, OffsetSpan
+from kafka_s3.write.uploads import ObjectGroupUpload
 from tests.engine.members import (
     BYTES,
     ENVELOPE,
@@ -42,7 +42,7 @@ from tests.engine.members import (
 )
 
 NAMES = [DataName("orders", "partition=0", 0, 42, end) for end in (".json", ".keys.avro", ".headers.json")]
-HELD = Holds(records=9, first_offset=42, last_offset=52)
+HELD = OffsetSpan(records=9, first_offset=42, last_offset=52)
 TP = TopicPartition("orders", 3)
 
 
@@ -120,7 +120,7 @@ Pieces = Sequence[Sequence[bytes]]
 
 def upload(store: Any, members: Pieces) -> list[str]:
     """A family as the writer sends it: all pieces of a member but the last are parts, members in turns."""
-    made = FamilyUpload(store, KeyLayout(), NAMES[: len(members)])
+    made = ObjectGroupUpload(store, KeyLayout(), NAMES[: len(members)])
     try:
         for turn in range(max(map(len, members))):
             for number, pieces in enumerate(members):
@@ -201,7 +201,7 @@ def test_a_name_that_is_taken_while_parts_are_sent(sizes: tuple[int, ...], late:
     """Somebody takes one member's name meanwhile: the next try has a whole family under the next one."""
     given = in_pieces(sizes)
     store = MemoryStore(part_bytes_min=1)
-    made = FamilyUpload(store, KeyLayout(), NAMES)
+    made = ObjectGroupUpload(store, KeyLayout(), NAMES)
     for number, pieces in enumerate(given):
         for piece in pieces[:-1]:
             made.part(number, piece)

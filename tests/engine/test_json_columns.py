@@ -10,19 +10,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.converters.avro import AvroRows, AvroValues
-from kafka_s3.formats import json_columns
-from kafka_s3.formats.json_columns import column_text
-from kafka_s3.formats.json_lines import JsonArray, JsonLinesFormat
-from kafka_s3.formats.json_text import writer_for
-from kafka_s3.memory.registry import MemoryRegistry
+from kafka_s3.adapters.memory.registry import MemoryRegistry
+from kafka_s3.avro.arrow import from_values
+from kafka_s3.avro.datums import codec
+from kafka_s3.avro.model import Schema, schema_of
+from kafka_s3.avro.physical_schema import bare
 from kafka_s3.ports import RegisteredSchema
-from kafka_s3.schemas.arrow import from_values
-from kafka_s3.schemas.bare import bare
-from kafka_s3.schemas.datums import codec
-from kafka_s3.schemas.model import Schema, schema_of
 from kafka_s3.settings.formats import DecimalFormat, NoCompression
 from kafka_s3.settings.registry import SubjectNames
+from kafka_s3.values.converters.avro import AvroRows, AvroValues
+from kafka_s3.values.formats import json_columns
+from kafka_s3.values.formats.json_columns import column_text
+from kafka_s3.values.formats.json_lines import JsonArray, JsonLinesFormat
+from kafka_s3.values.formats.json_text import writer_for
 from tests.schemas.evolution import evolved
 from tests.schemas.strategies import avro_schemas, values_of
 

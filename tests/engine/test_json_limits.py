@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_s3.converters.json_limits import has_too_many, is_too_deep
+from kafka_s3.values.converters.json_limits import has_too_many, is_too_deep
 
 _LONG = b"x" * 70_000  # more than a block
 _PIECES = [b"[", b"{", b"]", b"}", b'"', b"\\", b'"a"', b'"[["', b'"\\""', b" ", _LONG]

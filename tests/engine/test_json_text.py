@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_s3.formats.java_numbers import java_double, java_float
-from kafka_s3.formats.json_text import writer_for
-from kafka_s3.rows import Unfit
-from kafka_s3.schemas.model import Branch, schema_of
+from kafka_s3.avro.model import Branch, schema_of
 from kafka_s3.settings.formats import DecimalFormat
+from kafka_s3.values.formats.java_numbers import java_double, java_float
+from kafka_s3.values.formats.json_text import writer_for
+from kafka_s3.values.rows import Unfit
 from tests.engine.envelopes import jackson
 
 DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 2}

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from kafka_s3.converters import kafka_fields
-from kafka_s3.memory import MemoryRegistry
+from kafka_s3.adapters.memory import MemoryRegistry
 from kafka_s3.ports import Registries
 from kafka_s3.records import Record
-from kafka_s3.rows import Stage
+from kafka_s3.values.converters import kafka_fields
+from kafka_s3.values.rows import Stage
 from tests.engine.members import ENVELOPE, PLAIN, TOLERANT, Made, enveloped, record, settings_with, write
 from tests.engine.test_companions import CONVERTERS, NO_ENVELOPE, REGISTRY, avro, of_keys
 

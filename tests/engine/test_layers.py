@@ -341,25 +341,30 @@ CHECKS: dict[str, Callable[[Path], list[str]]] = {
 }
 
 PLANTED = [
-    ("upward arrows", "jobs/kafka_s3/ports.py", "from kafka_s3.planning import share", "planning"),
+    ("upward arrows", "jobs/kafka_s3/ports.py", "from kafka_s3.plan.batch import share", "planning"),
     ("upward arrows", "jobs/kafka_s3/naming.py", "import kafka_s3.ranges", "ranges"),
     ("upward arrows", "jobs/kafka_s3/export/run.py", "from kafka_s3 import s3", "s3"),
     ("upward arrows", "jobs/kafka_s3/kafka.py", "def f():\n    from kafka_s3.export import run", "export"),
     ("upward arrows", "jobs/kafka_s3/novelty.py", "", "novelty has no rank"),
-    ("upward arrows", "jobs/kafka_s3/planning.py", "from kafka_s3 import __version__", "not among"),
+    ("upward arrows", "jobs/kafka_s3/plan/batch.py", "from kafka_s3 import __version__", "not among"),
     ("strangers", "jobs/kafka_s3/wiring.py", "def f():\n    import boto3", "boto3"),
     ("strangers", "jobs/kafka_s3/kafka.py", "from pyspark.sql import Row", "pyspark"),
     ("strangers", "jobs/kafka_s3/export/task.py", "import requests", "requests"),
-    ("private parts", "jobs/kafka_s3/registry/requests.py", "from confluent_kafka._util import x", "_util"),
+    ("private parts", "jobs/kafka_s3/adapters/registry/requests.py", "from confluent_kafka._util import x", "_util"),
     ("arrows back", "jobs/kafka_s3/errors.py", "import airflow.exceptions", "airflow"),
-    ("arrows back", "jobs/kafka_s3/memory/store.py", "from tests.support import request", "tests"),
+    ("arrows back", "jobs/kafka_s3/adapters/memory/store.py", "from tests.support import request", "tests"),
     ("arrows back", "plugins/kafka_s3_airflow/tasks.py", "import dags.exporters", "dags"),
     ("too long", "jobs/kafka_s3/ranges.py", "#\n" * LINES_MAX, "kafka_s3.ranges: 4"),
-    ("too long", "jobs/kafka_s3/job.py", "def long():\n" + "    pass\n" * FUNCTION_LINES_MAX, "job.long: 71"),
+    ("too long", "jobs/kafka_s3/spark/job.py", "def long():\n" + "    pass\n" * FUNCTION_LINES_MAX, "job.long: 71"),
     ("shadows", "plugins/calendar.py", "", "calendar.py"),
-    ("swallowed", "jobs/kafka_s3/s3/store.py", "try: pass\nexcept (OSError, Exception): pass", "catches everything"),
-    ("swallowed", "jobs/kafka_s3/writer.py", "try: pass\nexcept: pass", "catches everything"),
-    ("swallowed", "jobs/kafka_s3/writer.py", "WORD = 'Ignoring.'", "Ignoring"),
+    (
+        "swallowed",
+        "jobs/kafka_s3/adapters/s3/store.py",
+        "try: pass\nexcept (OSError, Exception): pass",
+        "catches everything",
+    ),
+    ("swallowed", "jobs/kafka_s3/write/writer.py", "try: pass\nexcept: pass", "catches everything"),
+    ("swallowed", "jobs/kafka_s3/write/writer.py", "WORD = 'Ignoring.'", "Ignoring"),
 ]
 
 
@@ -402,4 +407,7 @@ def test_importing_the_use_cases_loads_no_adapter() -> None:
 
 def test_parsing_a_dag_file_needs_no_codec() -> None:
     """The factory's own part of the engine (settings, errors, job) stays inside the standard library."""
-    assert not _loaded_by("import kafka_s3.settings, kafka_s3.errors, kafka_s3.job, kafka_s3.handover") & HEAVY
+    assert (
+        not _loaded_by("import kafka_s3.settings, kafka_s3.errors, kafka_s3.spark.job, kafka_s3.spark.driver_context")
+        & HEAVY
+    )

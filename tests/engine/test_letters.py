@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_s3.errors import LogDamaged
-from kafka_s3.letters import (
+from kafka_s3.dead_letter import (
     ERROR_CHARS_MAX,
     DeadLetter,
     context_headers,
@@ -24,6 +23,7 @@ from kafka_s3.letters import (
     redriven_prefix,
     reported_key,
 )
+from kafka_s3.errors import LogDamaged
 from kafka_s3.naming import LogLayout, format_data_key, parse_data_key, parse_seq
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record

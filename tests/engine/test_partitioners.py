@@ -14,13 +14,8 @@ from hypothesis import strategies as st
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.joda.zones import zone
 from kafka_s3.naming import KeyLayout, format_data_key, parse_data_key
-from kafka_s3.partitioners.build import partitioner_for
-from kafka_s3.partitioners.fields import FieldReader
-from kafka_s3.partitioners.paths import Paths, escape_for
-from kafka_s3.partitioners.times import FieldTimes
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import ColumnBatch, Record, RecordBatch
-from kafka_s3.rows import Lines, Missing
 from kafka_s3.settings.paths import (
     DefaultPartitioner,
     Extractor,
@@ -33,6 +28,11 @@ from kafka_s3.settings.paths import (
 )
 from kafka_s3.settings.properties import UserDefined
 from kafka_s3.shown import plain
+from kafka_s3.values.partitioners.build import partitioner_for
+from kafka_s3.values.partitioners.fields import FieldReader
+from kafka_s3.values.partitioners.paths import Paths, escape_for
+from kafka_s3.values.partitioners.times import FieldTimes
+from kafka_s3.values.rows import Lines, Missing
 from tests.support import make_settings
 
 TP = TopicPartition("orders", 3)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.commit_log import FailedRange, Interval, PlannedRange
-from kafka_s3.planning import cut, end_offset, make_batch, share
+from kafka_s3.log.entries import FailedRange, Interval, PlannedRange
+from kafka_s3.plan.batch import cut, end_offset, make_batch, share
 from kafka_s3.ports import PartitionOffsets, TimedOffset
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.settings.run import Limits

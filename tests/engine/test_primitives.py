@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_s3.converters.anything import ANYTHING, NESTING_MAX, json_to_anything
-from kafka_s3.converters.primitives import SCHEMAS, Primitive
-from kafka_s3.rows import Tombstone, Unwritable
 from kafka_s3.settings.converters import Converter
+from kafka_s3.values.converters.connect_anything import ANYTHING, NESTING_MAX, json_to_anything
+from kafka_s3.values.converters.primitives import SCHEMAS, Primitive
+from kafka_s3.values.rows import Tombstone, Unwritable
 
 NUMBERS = {
     Converter.SHORT: "h",

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_s3.commit_log import Interval
-from kafka_s3.schedule import boundaries, following, last_complete, latest, slots
+from kafka_s3.log.entries import Interval
+from kafka_s3.plan.schedule import boundaries, following, last_complete, latest, slots
 from kafka_s3.settings.schedule import ScheduleSettings
 
 HOUR = 3_600_000

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kafka_s3.errors import EXIT_TEMPORARY, TemporaryError
-from kafka_s3.job import driver_environment
-from kafka_s3.scratch import scratch
+from kafka_s3.spark.job import driver_environment
+from kafka_s3.spark.scratch import scratch
 
 
 def test_folders_of_killed_processes(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_folders_of_killed_processes(tmp_path: Path) -> None:
 #: One process that makes folders and removes them, until it is killed.
 REMOVING = """
 import sys
-from kafka_s3.scratch import scratch
+from kafka_s3.spark.scratch import scratch
 while True:
     with scratch({"SPARK_LOCAL_DIRS": sys.argv[1]}) as folder:
         for number in range(50):

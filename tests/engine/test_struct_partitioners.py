@@ -10,16 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_s3.converters.avro import AvroValues
-from kafka_s3.converters.envelope import EnvelopeJson
-from kafka_s3.memory.registry import MemoryRegistry
-from kafka_s3.partitioners.build import partitioner_for
+from kafka_s3.adapters.memory.registry import MemoryRegistry
+from kafka_s3.avro.datums import codec
+from kafka_s3.avro.model import Branch, Schema, schema_of
 from kafka_s3.ports import RegisteredSchema
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import ColumnBatch, Record
-from kafka_s3.rows import Rows
-from kafka_s3.schemas.datums import codec
-from kafka_s3.schemas.model import Branch, Schema, schema_of
 from kafka_s3.settings.converters import Converter, ConverterSettings
 from kafka_s3.settings.paths import (
     DefaultPartitioner,
@@ -31,6 +27,10 @@ from kafka_s3.settings.paths import (
 )
 from kafka_s3.settings.registry import SubjectNames
 from kafka_s3.shown import plain
+from kafka_s3.values.converters.avro import AvroValues
+from kafka_s3.values.converters.envelope import EnvelopeJson
+from kafka_s3.values.partitioners.build import partitioner_for
+from kafka_s3.values.rows import Rows
 from tests.support import make_settings
 
 TP = TopicPartition("orders", 3)

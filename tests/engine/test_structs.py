@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_s3.converters.structs import ValueRows
-from kafka_s3.rows import Missing, Tombstone
-from kafka_s3.schemas.arrow import from_values
-from kafka_s3.schemas.compatibility import Keep, compare
-from kafka_s3.schemas.datums import codec
-from kafka_s3.schemas.model import Branch, Compatibility, Schema, schema_of
+from kafka_s3.avro.arrow import from_values
+from kafka_s3.avro.compatibility import Keep, compare
+from kafka_s3.avro.datums import codec
+from kafka_s3.avro.model import Branch, Compatibility, Schema, schema_of
+from kafka_s3.values.converters.structs import ValueRows
+from kafka_s3.values.rows import Missing, Tombstone
 from tests.schemas.evolution import evolved
 from tests.schemas.strategies import avro_schemas, values_of
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_s3.converters.build import converter_for
-from kafka_s3.converters.text import JsonLines, bytes_to_json, strings_to_json, take_bytes
-from kafka_s3.rows import Lines, Tombstone, Unwritable
 from kafka_s3.settings.converters import Converter, ConverterSettings
 from kafka_s3.settings.formats import FileSettings, Format
+from kafka_s3.values.converters.build import converter_for
+from kafka_s3.values.converters.text import JsonLines, bytes_to_json, strings_to_json, take_bytes
+from kafka_s3.values.rows import Lines, Tombstone, Unwritable
 
 MARK = b"\xef\xbb\xbf"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_s3.commit_log import FailedRange, TopicState
+from kafka_s3.log.entries import FailedRange, TopicState
+from kafka_s3.plan.anomalies import Anomaly, ExcludedPartition, Resolution, anomaly_of, deleted, recreated, resolve
 from kafka_s3.ports import PartitionOffsets, TopicView
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.run import Policies
-from kafka_s3.troubles import LeftOut, Settlement, Trouble, deleted, recreated, settle, trouble_with
 
 TP = TopicPartition("orders", 0)
 OTHER = TopicPartition("orders", 1)
@@ -21,42 +21,42 @@ def failed(start: int, end: int, tp: TopicPartition = TP) -> FailedRange:
     return FailedRange(topic=tp.topic, partition=tp.partition, start=start, end=end, reason="out")
 
 
-def settled(*left: LeftOut, failed: tuple[FailedRange, ...] = ()) -> Settlement:
-    return settle({"orders": STATE}, failed, left, {"orders": TopicView("orders", "b", (0, 1, 2))}, SEEN)
+def settled(*left: ExcludedPartition, failed: tuple[FailedRange, ...] = ()) -> Resolution:
+    return resolve({"orders": STATE}, failed, left, {"orders": TopicView("orders", "b", (0, 1, 2))}, SEEN)
 
 
 def test_lost_offsets_leave_a_partition_out() -> None:
     """The log starts above the position: the message names both and how many are gone."""
-    left = trouble_with(TP, 10, PartitionOffsets(15, 50, 50), None)
+    left = anomaly_of(TP, 10, PartitionOffsets(15, 50, 50), None)
     assert left is not None
-    assert (left.trouble, left.resume) == (Trouble.LOST, 15)
+    assert (left.trouble, left.resume) == (Anomaly.LOST, 15)
     assert str(left).startswith("orders-0: offsets [10, 15) are gone from Kafka before they were exported (5 offsets)")
-    assert trouble_with(TP, 15, PartitionOffsets(15, 50, 50), None) is None
+    assert anomaly_of(TP, 15, PartitionOffsets(15, 50, 50), None) is None
 
 
 def test_a_log_that_ends_below_the_position_leaves_a_partition_out() -> None:
     """The high watermark is below the position; an LSO below it is nothing. Where to go on, nobody can tell."""
-    left = trouble_with(TP, 51, PartitionOffsets(0, 50, 50), None)
+    left = anomaly_of(TP, 51, PartitionOffsets(0, 50, 50), None)
     assert left is not None
-    assert (left.trouble, left.resume) == (Trouble.TRUNCATED, None)
+    assert (left.trouble, left.resume) == (Anomaly.TRUNCATED, None)
     assert str(left).startswith("orders-0: the log ends at 50, below the position 51")
-    assert trouble_with(TP, 51, PartitionOffsets(0, 40, 51), None) is None
+    assert anomaly_of(TP, 51, PartitionOffsets(0, 40, 51), None) is None
 
 
 @pytest.mark.parametrize("end", [45, 60])
 def test_a_log_that_parted_below_the_position_goes_on_where_it_did(end: int) -> None:
     """Grown again beyond the position or not; one that parted at or above it lost nothing that was exported."""
-    left = trouble_with(TP, 51, PartitionOffsets(0, end, end), 40)
+    left = anomaly_of(TP, 51, PartitionOffsets(0, end, end), 40)
     assert left is not None
-    assert (left.trouble, left.resume) == (Trouble.TRUNCATED, 40)
+    assert (left.trouble, left.resume) == (Anomaly.TRUNCATED, 40)
     assert "[40, 51) is exported and gone from Kafka" in left.reason
-    assert trouble_with(TP, 51, PartitionOffsets(0, 60, 60), 51) is None
+    assert anomaly_of(TP, 51, PartitionOffsets(0, 60, 60), 51) is None
 
 
 def test_an_accepted_loss_is_a_gap_and_nothing_else() -> None:
     """The position is the log start, the generation stays; of ranges that failed the rest is planned again."""
     made = settled(
-        LeftOut(TP, Trouble.LOST, "gone", 15),
+        ExcludedPartition(TP, Anomaly.LOST, "gone", 15),
         failed=(failed(10, 12), failed(12, 20), failed(20, 30), failed(20, 25, OTHER)),
     )
     state = made.topics["orders"]
@@ -69,8 +69,8 @@ def test_an_accepted_loss_is_a_gap_and_nothing_else() -> None:
 def test_an_accepted_truncation_restarts_its_partitions_under_one_new_generation() -> None:
     """Two partitions of a topic: the generation rises once, positions are where the logs part, nothing is withdrawn."""
     made = settled(
-        LeftOut(TP, Trouble.TRUNCATED, "cut", 4),
-        LeftOut(OTHER, Trouble.TRUNCATED, "cut", 6),
+        ExcludedPartition(TP, Anomaly.TRUNCATED, "cut", 4),
+        ExcludedPartition(OTHER, Anomaly.TRUNCATED, "cut", 6),
         failed=(failed(10, 20), failed(20, 25, OTHER)),
     )
     state = made.topics["orders"]
@@ -99,9 +99,9 @@ def test_what_the_configuration_allows() -> None:
     """Each policy its own troubles; a deleted topic, and a truncation without a known place, never."""
     view = TopicView("orders", "b", (0,))
     cases = {
-        LeftOut(TP, Trouble.LOST, "", 1): (True, False),
-        LeftOut(TP, Trouble.TRUNCATED, "", 1): (True, False),
-        LeftOut(TP, Trouble.TRUNCATED, "", None): (False, False),
+        ExcludedPartition(TP, Anomaly.LOST, "", 1): (True, False),
+        ExcludedPartition(TP, Anomaly.TRUNCATED, "", 1): (True, False),
+        ExcludedPartition(TP, Anomaly.TRUNCATED, "", None): (False, False),
         recreated(STATE, view): (False, True),
         deleted("orders", STATE): (False, False),
     }
@@ -114,4 +114,4 @@ def test_what_the_configuration_allows() -> None:
 
 def test_what_is_said_of_a_topic_is_said_of_all_its_partitions() -> None:
     assert deleted("orders", STATE).covers(OTHER)
-    assert not LeftOut(TP, Trouble.LOST, "", 1).covers(OTHER)
+    assert not ExcludedPartition(TP, Anomaly.LOST, "", 1).covers(OTHER)

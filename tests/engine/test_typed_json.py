@@ -14,18 +14,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_s3.converters import typed
-from kafka_s3.converters.typed import NESTING_MAX, TypedJson, typed_json
-from kafka_s3.converters.typed_values import TRIES_MAX
+from kafka_s3.avro.arrow import ColumnsError, arrow_type, from_values
+from kafka_s3.avro.datums import codec
+from kafka_s3.avro.model import Avro, Branch, Schema, schema_of
+from kafka_s3.avro.nodes import Node, graph
+from kafka_s3.avro.parse import SchemaError
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.rows import Missing, Tombstone, Unwritable
-from kafka_s3.schemas.arrow import ColumnsError, arrow_type, from_values
-from kafka_s3.schemas.datums import codec
-from kafka_s3.schemas.model import Avro, Branch, Schema, schema_of
-from kafka_s3.schemas.nodes import Node, graph
-from kafka_s3.schemas.parse import SchemaError
 from kafka_s3.settings.converters import Converter, ConverterSettings
 from kafka_s3.shown import plain
+from kafka_s3.values.converters import typed
+from kafka_s3.values.converters.typed import NESTING_MAX, TypedJson, typed_json
+from kafka_s3.values.converters.typed_values import TRIES_MAX
+from kafka_s3.values.rows import Missing, Tombstone, Unwritable
 from tests.schemas.evolution import is_valid, same
 from tests.schemas.strategies import avro_schemas, values_of
 

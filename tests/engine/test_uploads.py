@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_s3.adapters.memory import MemoryStore
 from kafka_s3.errors import DataError, StoreRefused, StoreUnavailable
-from kafka_s3.export.uploads import FamilyUpload
-from kafka_s3.families import Body, Holds
-from kafka_s3.memory import MemoryStore
 from kafka_s3.naming import COLLISIONS_MAX, DataName, KeyLayout
 from kafka_s3.ports import Put
 from kafka_s3.settings.s3 import Tagging
+from kafka_s3.write.object_group import Body, OffsetSpan
+from kafka_s3.write.uploads import ObjectGroupUpload
 
 NAME = DataName("orders", "partition=0", 0, 42, ".json")
 FIRST = "topics/orders/partition=0/orders+0+0000000042.json"
 SECOND = "topics/orders/partition=0/orders+0+0000000042+1.json"
 THIRD = "topics/orders/partition=0/orders+0+0000000042+2.json"
 OUT = StoreUnavailable("out")
-HELD = Holds(records=9, first_offset=42, last_offset=52)
+HELD = OffsetSpan(records=9, first_offset=42, last_offset=52)
 
 
 def store() -> MemoryStore:
@@ -37,7 +37,7 @@ def body_of(pieces: Sequence[bytes]) -> Body:
 
 def upload(into: MemoryStore, pieces: Sequence[bytes], tagging: Tagging | None = None) -> str:
     """Upload as the writer does: all pieces but the last are parts; an abort if it fails."""
-    made = FamilyUpload(into, KeyLayout(), [NAME], tagging=tagging)
+    made = ObjectGroupUpload(into, KeyLayout(), [NAME], tagging=tagging)
     try:
         for piece in pieces[:-1]:
             made.part(0, piece)
@@ -127,7 +127,7 @@ def test_our_bytes_under_a_later_name_are_adopted_too(pieces: list[bytes]) -> No
 def test_a_name_taken_while_parts_are_sent(theirs: bytes) -> None:
     """Somebody completes the same name meanwhile: the same bytes are adopted, others make the range fail for now."""
     bucket = store()
-    made = FamilyUpload(bucket, KeyLayout(), [NAME])
+    made = ObjectGroupUpload(bucket, KeyLayout(), [NAME])
     made.part(0, b"hello ")
     bucket.put_if_absent(FIRST, theirs)
     body = body_of([b"hello ", b"world"])
@@ -205,7 +205,7 @@ def test_a_store_that_contradicts_itself_gets_no_second_name() -> None:
 def test_an_abort_without_parts_asks_nothing() -> None:
     """Giving up an object of which nothing was sent costs no request."""
     bucket = store()
-    FamilyUpload(bucket, KeyLayout(), [NAME]).abort()
+    ObjectGroupUpload(bucket, KeyLayout(), [NAME]).abort()
     assert bucket.requests == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_s3.wire import in_clear
+from kafka_s3.spark.encryption import in_clear
 
 ENCRYPTED = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
 TLS = {"spark.ssl.rpc.enabled": "true"}
@@ -39,7 +39,7 @@ def test_nothing_leaves_this_machine(master: str) -> None:
 
 def test_the_driver_warns_before_it_sends_anything(capsys: pytest.CaptureFixture[str]) -> None:
     """The driver asks its own context, and says it on standard error."""
-    from kafka_s3 import spark
+    from kafka_s3.spark import driver
 
     class Context:
         master = "spark://elsewhere:7077"
@@ -47,5 +47,5 @@ def test_the_driver_warns_before_it_sends_anything(capsys: pytest.CaptureFixture
         def getConf(self) -> dict[str, str]:  # pyspark's name
             return {}
 
-    spark._warn_of_clear_text(Context())  # type: ignore[arg-type]
+    driver._warn_of_clear_text(Context())  # type: ignore[arg-type]
     assert capsys.readouterr().err.startswith("Warning: the connector's settings, passwords and keys among them, go to")

@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_s3.errors import StoreUnavailable
-from kafka_s3.families import Body, ClosedBy, Holds
 from kafka_s3.naming import DataName, KeyLayout, format_data_key
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import ColumnBatch, Record, RecordBatch
-from kafka_s3.rows import Stage
 from kafka_s3.settings.formats import Compression, Gzip, NoCompression
 from kafka_s3.settings.model import Settings
 from kafka_s3.settings.values import NullValues
-from kafka_s3.writer import RangeWriter, Rejected, Written
+from kafka_s3.values.rows import Stage
+from kafka_s3.write.object_group import Body, ClosedBy, OffsetSpan
+from kafka_s3.write.writer import RangeWriter, Rejected, Written
 from tests.support import identified, make_settings
 
 TP = TopicPartition("orders", 3)
@@ -45,7 +45,7 @@ class Upload:
         assert member == 0
         self.parts.append(body)
 
-    def close(self, bodies: Sequence[Body], holds: Holds) -> list[str]:
+    def close(self, bodies: Sequence[Body], holds: OffsetSpan) -> list[str]:
         if self.broken:
             raise StoreUnavailable("The store is out.")
         assert self.last is None

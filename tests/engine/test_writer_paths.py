@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_s3.avro.groups import Groups
+from kafka_s3.avro.model import Compatibility
 from kafka_s3.records import Record
-from kafka_s3.schemas.groups import Groups
-from kafka_s3.schemas.model import Compatibility
 from kafka_s3.settings.converters import Converter
 from kafka_s3.settings.formats import Compression, Gzip
 from kafka_s3.settings.model import Settings
 from kafka_s3.settings.paths import FieldPartitioner, FieldTime, RecordTime, TimePartitioner
 from kafka_s3.settings.properties import UserDefined
 from kafka_s3.settings.values import NullValues
-from kafka_s3.writer import Written
+from kafka_s3.write.writer import Written
 from tests.engine.members import ENVELOPE, enveloped, settings_with
 from tests.engine.members import write as write_families
 from tests.engine.test_writer import Upload, bounds, left_out, write
@@ -210,7 +210,7 @@ def test_paths_whose_schemas_are_forgotten_do_not_show_how_the_records_came(
     ]
     size = 2400  # of one path's group of these schemas
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("kafka_s3.sorting.Groups", partial(Groups, size_max=size * paths_max))
+        patched.setattr("kafka_s3.write.routing.Groups", partial(Groups, size_max=size * paths_max))
         one = write_families(settings, records)
         for other in (cuts, range(1, len(records))):
             made = write_families(settings, records, other)

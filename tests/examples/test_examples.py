@@ -18,7 +18,7 @@ from confluent_kafka import Producer
 from confluent_kafka.schema_registry import Schema
 
 from kafka_s3.export.run import run
-from kafka_s3.planning import RunRequest
+from kafka_s3.plan.batch import RunRequest
 from kafka_s3.settings import Lookups, load
 from kafka_s3.settings.properties import render
 from kafka_s3.wiring import in_threads, make_exporter

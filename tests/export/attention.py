@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kafka_s3.commit_log import Owner
-from kafka_s3.documents import encode
+from kafka_s3.adapters.memory import MemoryBroker, MemoryDeadLetters
+from kafka_s3.dead_letters.delivery import report
 from kafka_s3.errors import ExporterError, KafkaUnavailable
 from kafka_s3.export.diagnosis import JUDGED_ENTRIES, Said, of_log, said
-from kafka_s3.export.health import Health, look
-from kafka_s3.export.letters.report import report
-from kafka_s3.export.report import RunReport
 from kafka_s3.export.run import Exporter
-from kafka_s3.export.status import problems
-from kafka_s3.memory import MemoryBroker, MemoryLetters
+from kafka_s3.export.run_report import RunReport
+from kafka_s3.log.documents import encode
+from kafka_s3.log.entries import Owner
 from kafka_s3.ports import Broker, PartitionOffsets
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.report.health import Health, look
+from kafka_s3.report.status import problems
 from kafka_s3.settings.connect import DeadLetters
 from kafka_s3.settings.run import Policies
 from tests.export.place import TOPIC, Place
@@ -151,7 +151,7 @@ class Patient:
             self._broker()
             ended = self.place.run(f"run-{self.runs}")
             if self.place.settings.dead_letters.topic is not None:
-                sink = MemoryLetters()
+                sink = MemoryDeadLetters()
                 if not self.letters_arrive:
                     sink.fail_next(KafkaUnavailable("The topic of dead letters does not answer."))
                 report(self._exporter(), sink, lambda _: None)

@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kafka_s3.commit_log import Entry, Kind
-from kafka_s3.export.letters.objects import read_letters
-from kafka_s3.export.letters.report import report
-from kafka_s3.export.report import RunReport
+from kafka_s3.adapters.memory import MemoryBroker, MemoryDeadLetters, MemoryRegistry, MemoryStore
+from kafka_s3.bucket.dead_letter_objects import read_letters
+from kafka_s3.dead_letter import DeadLetter
+from kafka_s3.dead_letters.delivery import report
 from kafka_s3.export.run import Exporter, run
+from kafka_s3.export.run_report import RunReport
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.export.verify.verify import Kafka, verify
-from kafka_s3.letters import DeadLetter
-from kafka_s3.memory import MemoryBroker, MemoryLetters, MemoryRegistry, MemoryStore
+from kafka_s3.log.entries import Entry, Kind
 from kafka_s3.ports import Registries
 from kafka_s3.records import Record
 from kafka_s3.settings.model import Settings
+from kafka_s3.verify.verify import Kafka, verify
 from tests.engine.members import ENVELOPE, HEADERS, KEYS, PLAIN, TOLERANT, WRITE, enveloped, settings_with
 from tests.support import request
 
@@ -44,7 +44,7 @@ class World:
     registry: MemoryRegistry = field(default_factory=MemoryRegistry)
     runs: int = 0
     told: list[str] = field(default_factory=list)
-    letters: MemoryLetters = field(default_factory=MemoryLetters)
+    letters: MemoryDeadLetters = field(default_factory=MemoryDeadLetters)
 
     def __post_init__(self) -> None:
         self.broker.create_topic("orders")

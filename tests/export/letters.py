@@ -6,9 +6,9 @@ import gzip
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from kafka_s3.commit_log import Entry, Kind, ObjectEntry, RangeEntry, Restart, TopicState
-from kafka_s3.export.log import Committed, Log
-from kafka_s3.letters import DeadLetter, encode, letters_layout, letters_name
+from kafka_s3.dead_letter import DeadLetter, encode, letters_layout, letters_name
+from kafka_s3.log.entries import Entry, Kind, ObjectEntry, RangeEntry, Restart, TopicState
+from kafka_s3.log.store import Committed, Log
 from kafka_s3.naming import format_data_key
 from kafka_s3.ranges import TopicPartition
 

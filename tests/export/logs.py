@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_s3.commit_log import (
+from kafka_s3.adapters.memory import MemoryStore
+from kafka_s3.bucket import owners
+from kafka_s3.bucket.folders import place_of
+from kafka_s3.dead_letter import letters_layout, letters_name
+from kafka_s3.log.entries import (
     Entry,
     Kind,
     ObjectEntry,
@@ -19,11 +23,7 @@ from kafka_s3.commit_log import (
     TopicState,
     sha256_of,
 )
-from kafka_s3.export import first_use
-from kafka_s3.export.garbage.places import place_of
-from kafka_s3.export.log import Committed, Log, Lost, Planned
-from kafka_s3.letters import letters_layout, letters_name
-from kafka_s3.memory import MemoryStore
+from kafka_s3.log.store import Committed, Log, Planned, SlotTaken
 from kafka_s3.naming import DataName, KeyLayout, LogLayout, format_data_key
 from kafka_s3.ports import Put
 from kafka_s3.ranges import TopicPartition
@@ -87,7 +87,7 @@ class HandMade:
             **what,
         )
         committed = self.log.put_entry(entry)
-        assert not isinstance(committed, Lost)
+        assert not isinstance(committed, SlotTaken)
         self.head = committed
         return entry
 
@@ -95,7 +95,7 @@ class HandMade:
         """The plan in the next slot; its topics are claimed."""
         assert self.head is not None
         for topic in {span[0] for span in spans}:
-            first_use.claim(self.log, self.settings, topic)
+            owners.claim(self.log, self.settings, topic)
         return self.log.put_plan(
             Plan(
                 seq=self.seq,

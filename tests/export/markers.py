@@ -8,13 +8,13 @@ from functools import partial
 
 import msgspec
 
-from kafka_s3.commit_log import Interval
+from kafka_s3.adapters.memory import MemoryBroker, MemoryStore
 from kafka_s3.errors import EXIT_TEMPORARY
-from kafka_s3.export.completeness import Marker, Ran, mark_complete
 from kafka_s3.export.run import Exporter, prepare, run
 from kafka_s3.export.task import Failure, RangeResult, RangeTask, export_range
-from kafka_s3.memory import MemoryBroker, MemoryStore
-from kafka_s3.planning import RunRequest
+from kafka_s3.log.entries import Interval
+from kafka_s3.plan.batch import RunRequest
+from kafka_s3.publish.completeness import Marker, Ran, mark_complete
 from kafka_s3.records import Record
 from kafka_s3.settings import from_mapping
 from kafka_s3.settings.model import Settings

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from kafka_s3.coverage import newest_first
-from kafka_s3.export.adopt.adopt import adopt, look
-from kafka_s3.export.adopt.decide import Basis, Choice
+from kafka_s3.adopt.adopt import adopt, look
+from kafka_s3.adopt.decide import Basis, Choice
 from kafka_s3.export.run import run
+from kafka_s3.log.replay import newest_first
 from kafka_s3.naming import LogLayout
 from kafka_s3.ranges import TopicPartition
 from tests.export.place import TOPIC, Place

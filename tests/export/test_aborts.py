@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from kafka_s3.commit_log import PlannedRange
+from kafka_s3.adapters.memory import MemoryBroker, MemoryStore
+from kafka_s3.bucket import owners
 from kafka_s3.crash_points import CrashPoint
 from kafka_s3.errors import StoreRefused, StoreUnavailable
-from kafka_s3.export import first_use
-from kafka_s3.export.log import Log
 from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.memory import MemoryBroker, MemoryStore
+from kafka_s3.log.entries import PlannedRange
+from kafka_s3.log.store import Log
 from kafka_s3.naming import LogLayout
 from kafka_s3.ports import PartitionOffsets, Put
 from kafka_s3.records import Record
@@ -99,9 +99,9 @@ def test_the_first_look_at_a_store_leaves_no_upload_open(operation: str, error: 
     before = store.contents()
     store.fail_next(operation, error)
     with pytest.raises(type(error)):
-        first_use.probe(log, 0)
+        owners.probe(log, 0)
     assert store.uploads_open() == 0
-    first_use.probe(log, 0)
+    owners.probe(log, 0)
     assert store.uploads_open() == 0
     assert store.contents() == before
 
@@ -112,9 +112,9 @@ def test_the_first_look_aborts_what_a_killed_one_left() -> None:
     for seq in (0, 1):  # an entry for a new topic may have come since
         store.start_multipart(log.layout.log_key(seq)).put_part(b"entry")
     store.fail_next("ListMultipartUploads", StoreRefused("s3:ListBucketMultipartUploads is not allowed."))
-    first_use.probe(log, 0)
+    owners.probe(log, 0)
     assert store.uploads_open() == 2
-    first_use.probe(log, 0)
+    owners.probe(log, 0)
     assert store.uploads_open() == 0
 
 
@@ -127,7 +127,7 @@ def test_an_owner_that_is_there_and_is_not() -> None:
 
     log = Exporter(SETTINGS, Contradicting(), MemoryBroker()).log
     with pytest.raises(StoreUnavailable, match="missing by the GET's"):
-        first_use.claim(log, SETTINGS, "orders")
+        owners.claim(log, SETTINGS, "orders")
 
 
 # Of runs that die.

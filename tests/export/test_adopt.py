@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.commit_log import Kind
+from kafka_s3.adapters.memory import MemoryBroker
+from kafka_s3.adopt.adopt import Found, Progress, adopt, look
+from kafka_s3.adopt.decide import Basis, Choice
 from kafka_s3.errors import ConfigurationError, Fenced, LogMissing
-from kafka_s3.export.adopt.adopt import Found, Progress, adopt, look
-from kafka_s3.export.adopt.decide import Basis, Choice
-from kafka_s3.export.verify.verify import Verified, verify
-from kafka_s3.memory import MemoryBroker
+from kafka_s3.log.entries import Kind
 from kafka_s3.ports import ObjectInfo, TopicView
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.settings.converters import Converter
 from kafka_s3.settings.formats import Format, Gzip
+from kafka_s3.verify.verify import Verified, verify
 from tests.export.sink import Encode, Sink, by_field, hourly
 from tests.export.world import World
 from tests.support import identified, make_settings, request, rows_of
@@ -582,7 +582,7 @@ def test_a_lost_log_over_a_doubled_object_is_refused() -> None:
 
 def test_prefixes_that_hold_other_topics_too() -> None:
     """With `-` as the delimiter of directories orders' prefix holds orders-eu's keys: they are told apart."""
-    from kafka_s3.export.adopt.objects import sort_out
+    from kafka_s3.adopt.objects import sort_out
     from kafka_s3.naming import DataName, KeyLayout, format_data_key
 
     layout = KeyLayout(directory_delim="-")

@@ -9,9 +9,9 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_s3.adopt.adopt import adopt, look
+from kafka_s3.adopt.decide import Choice
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.export.adopt.adopt import adopt, look
-from kafka_s3.export.adopt.decide import Choice
 from kafka_s3.ranges import TopicPartition
 from tests.export.sink import Sink
 from tests.export.world import World

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_s3.adopt.positions import parse_positions
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.export.adopt.positions import parse_positions
 from kafka_s3.ranges import TopicPartition
 
 ORDERS = {TopicPartition("orders", 0): 6, TopicPartition("orders", 12): 0}

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from kafka_s3.commit_log import (
+from kafka_s3.adapters.memory import MemoryStore
+from kafka_s3.errors import LogDamaged
+from kafka_s3.log.entries import (
     Entry,
     FailedRange,
     Interval,
@@ -17,11 +19,9 @@ from kafka_s3.commit_log import (
     TopicState,
     sha256_of,
 )
-from kafka_s3.errors import LogDamaged
-from kafka_s3.export.announce import Announcement, Ended, announcement, describe, mark
-from kafka_s3.export.log import Committed, Log
-from kafka_s3.memory import MemoryStore
+from kafka_s3.log.store import Committed, Log
 from kafka_s3.naming import LogLayout
+from kafka_s3.publish.announce import Announcement, Ended, announcement, describe, mark
 from tests.support import LATER_MS
 
 

@@ -14,18 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from kafka_s3.commit_log import Kind, Owner, Plan, PlannedRange, RunPlan, TopicState
-from kafka_s3.documents import encode
+from kafka_s3.adapters.memory import MemoryDeadLetters, MemoryStore
+from kafka_s3.bucket.folders import NOTHING_NAMED, Configurations, Named
+from kafka_s3.dead_letters.redrive import Redriven, Wanted, redrive
 from kafka_s3.errors import ConfigurationError, LogDamaged, NotSigned, TooLarge
-from kafka_s3.export.garbage.gc import Garbage, collect, delete
-from kafka_s3.export.garbage.places import NOTHING_NAMED, Configurations, Named
-from kafka_s3.export.letters.redrive import Redriven, Wanted, redrive
-from kafka_s3.export.log import Log
-from kafka_s3.export.verify.verify import Verified, verify
-from kafka_s3.memory import MemoryLetters, MemoryStore
+from kafka_s3.gc.gc import Garbage, collect, delete
+from kafka_s3.log.documents import encode
+from kafka_s3.log.entries import Kind, Owner, Plan, PlannedRange, RunPlan, TopicState
+from kafka_s3.log.store import Log
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.files import read_limited, read_text
 from kafka_s3.signing import NO_KEY
+from kafka_s3.verify.verify import Verified, verify
 from tests.export.letters import commit_letters, letter
 from tests.export.logs import HandMade, settings_of
 
@@ -151,7 +151,7 @@ def test_without_a_key_verify_says_whom_it_trusts() -> None:
     assert "not signed" not in Scene(KEY).verify().trust
 
 
-def _redrive(scene: Scene, sink: MemoryLetters, **wanted: str) -> Redriven:
+def _redrive(scene: Scene, sink: MemoryDeadLetters, **wanted: str) -> Redriven:
     to = wanted.pop("to", None)
     return redrive(
         scene.orders.log,
@@ -167,7 +167,7 @@ def _redrive(scene: Scene, sink: MemoryLetters, **wanted: str) -> Redriven:
 
 def test_forged_dead_letters_reach_no_topic_of_others() -> None:
     """Letters that an entry lists for a topic which the connector does not export are not sent, and said to be left."""
-    scene, sink = Scene(), MemoryLetters()
+    scene, sink = Scene(), MemoryDeadLetters()
     commit_letters(scene.stranger().log, letter(3, TopicPartition("payments", 0)), letter(30))
     done = _redrive(scene, sink)
     assert [each.topic for each in sink.sent] == ["orders"]
@@ -177,7 +177,7 @@ def test_forged_dead_letters_reach_no_topic_of_others() -> None:
 
 def test_forged_dead_letters_are_refused_with_a_key() -> None:
     """With a key no letter of an entry that nobody signed is sent, of the connector's own topics neither."""
-    scene, sink = Scene(KEY), MemoryLetters()
+    scene, sink = Scene(KEY), MemoryDeadLetters()
     commit_letters(scene.stranger().log, letter(30))
     with pytest.raises(NotSigned):
         _redrive(scene, sink)
@@ -285,7 +285,7 @@ class _Small(MemoryStore):
 def test_an_entry_that_could_not_be_read_again_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer refuses what every reader would: with the way out, before anything is put."""
     scene = Scene()
-    monkeypatch.setattr("kafka_s3.export.log.GET_BYTES_MAX", 500)
+    monkeypatch.setattr("kafka_s3.log.store.GET_BYTES_MAX", 500)
     before = scene.store.contents()
     with pytest.raises(ConfigurationError, match=r"(?s)at most 500 can be read again.*raise flush\.size"):
         scene.orders.put(Kind.CHECKPOINT)

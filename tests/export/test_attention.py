@@ -158,8 +158,8 @@ def test_few_rejected_records_are_told_and_ok() -> None:
 
 def test_a_rewound_topic_has_no_rejected_records() -> None:
     """The way out that is named is one: after the rewind nothing needs attention."""
-    from kafka_s3.export.rewind import look, rewind
     from kafka_s3.ranges import TopicPartition
+    from kafka_s3.rewind.rewind import look, rewind
     from tests.support import request
 
     patient = Patient(Place(1))
@@ -184,8 +184,8 @@ def test_a_poison_record_names_errors_tolerance() -> None:
 
 def test_the_way_out_of_a_renaming_is_one() -> None:
     """Named are the owner object and `adopt`: once the one is deleted the other begins, and the next run goes on."""
-    from kafka_s3.export.adopt.adopt import adopt, look
-    from kafka_s3.export.adopt.decide import Choice
+    from kafka_s3.adopt.adopt import adopt, look
+    from kafka_s3.adopt.decide import Choice
     from tests.support import request
 
     patient = _patient([Patient.produce, RUN, Patient.rename])

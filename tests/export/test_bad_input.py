@@ -24,10 +24,10 @@ import msgspec
 import pytest
 from confluent_kafka import Producer
 
-from kafka_s3.commit_log import FORMAT_VERSION, Plan, sha256_of
-from kafka_s3.documents import decode, encode
-from kafka_s3.export.report import RunReport
 from kafka_s3.export.run import run
+from kafka_s3.export.run_report import RunReport
+from kafka_s3.log.documents import decode, encode
+from kafka_s3.log.entries import FORMAT_VERSION, Plan, sha256_of
 from kafka_s3.settings import Lookups, load
 from kafka_s3.settings.model import Settings
 from kafka_s3.wiring import in_threads, make_exporter

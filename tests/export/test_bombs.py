@@ -11,17 +11,17 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from kafka_s3.adapters.memory import MemoryStore
+from kafka_s3.adopt import count
+from kafka_s3.adopt.objects import Stored, Uncounted
+from kafka_s3.bucket.dead_letter_objects import read_letters
+from kafka_s3.dead_letter import LETTER_BYTES_FREE, LETTER_RATIO_MAX, encode, letter_bytes_max
 from kafka_s3.errors import LogDamaged
-from kafka_s3.export.adopt import count
-from kafka_s3.export.adopt.objects import Stored, Uncounted
-from kafka_s3.export.letters.dead_letters import letter_file
-from kafka_s3.export.letters.objects import read_letters
-from kafka_s3.export.log import Log
-from kafka_s3.formats.compression import open_stream
-from kafka_s3.letters import LETTER_BYTES_FREE, LETTER_RATIO_MAX, encode, letter_bytes_max
-from kafka_s3.memory import MemoryStore
+from kafka_s3.log.store import Log
 from kafka_s3.naming import DataName, LogLayout
 from kafka_s3.settings.formats import Gzip
+from kafka_s3.values.formats.compression import open_stream
+from kafka_s3.write.dead_letter_writer import dead_letter_writer
 from tests.export.letters import letter, put_letters, replace_range
 from tests.export.logs import settings_of
 from tests.support import make_settings
@@ -74,7 +74,7 @@ def test_the_densest_record_can_be_read_again(fill: bytes) -> None:
     """A record of 30 MB of one byte packs a thousand to one: its object is padded, and it comes back as it was."""
     store, settings = MemoryStore(), make_settings(tolerate=True)
     dense = replace(letter(0), value=fill * (30 * MEBIBYTE))
-    file = letter_file(settings, 0, store)
+    file = dead_letter_writer(settings, 0, store)
     file.take(dense)
     written = file.finish()
     assert written is not None
@@ -92,7 +92,7 @@ def test_the_densest_record_can_be_read_again(fill: bytes) -> None:
 def test_letters_of_usual_size_keep_their_bytes() -> None:
     """Padding is for letters above the free size alone: all others are the bytes that they always were."""
     store = MemoryStore()
-    file = letter_file(make_settings(tolerate=True), 0, store)
+    file = dead_letter_writer(make_settings(tolerate=True), 0, store)
     letters = [replace(letter(offset), value=b"\0" * MEBIBYTE) for offset in range(3)]
     for each in letters:
         file.take(each)

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from kafka_s3.commit_log import Interval, Kind
 from kafka_s3.errors import DataError, LogDamaged
-from kafka_s3.export.announce import Ended, announcement, mark
-from kafka_s3.export.committed import announced, committed_by, newest, objects_of, read
-from kafka_s3.export.log import Log
 from kafka_s3.export.run import run
+from kafka_s3.log.entries import Interval, Kind
+from kafka_s3.log.store import Log
 from kafka_s3.naming import LogLayout
+from kafka_s3.publish.announce import Ended, announcement, mark
+from kafka_s3.publish.committed import announced, committed_by, newest, objects_of, read
 from tests.export.world import World
 from tests.support import LATER_MS, request
 

@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from kafka_s3.commit_log import Interval
+from kafka_s3.adopt.objects import sort_out
+from kafka_s3.bucket import owners
 from kafka_s3.errors import ConfigurationError, LogDamaged
-from kafka_s3.export import first_use
-from kafka_s3.export.adopt.objects import sort_out
-from kafka_s3.export.completeness import Ran, mark_complete
-from kafka_s3.export.garbage.gc import collect
 from kafka_s3.export.run import prepare, run
-from kafka_s3.export.verify.verify import verify
+from kafka_s3.gc.gc import collect
+from kafka_s3.log.entries import Interval
 from kafka_s3.naming import marker_key
-from kafka_s3.planning import RunRequest
+from kafka_s3.plan.batch import RunRequest
+from kafka_s3.publish.completeness import Ran, mark_complete
+from kafka_s3.verify.verify import verify
 from tests.export.markers import TICK_MS, TOPICS, World, hour, make
 from tests.support import HOUR_MS
 
@@ -319,7 +319,7 @@ def test_another_owner_s_topic_is_not_marked(world: World) -> None:
     other = replace(world.exporter, settings=replace(world.settings, name="other"))
     world.now_ms = hour(1)
     prepare(world.exporter, world.request())
-    first_use.claim(other.log, other.settings, "orders")
+    owners.claim(other.log, other.settings, "orders")
     with pytest.raises(ConfigurationError, match="belongs to connector other"):
         world.run()
     assert world.markers() == []

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from kafka_s3.errors import LogDamaged, LogEmptied
-from kafka_s3.export.announce import announcement
-from kafka_s3.export.garbage.gc import collect
-from kafka_s3.export.rewind import look as look_back
-from kafka_s3.export.status import problems
-from kafka_s3.export.verify.verify import verify
+from kafka_s3.gc.gc import collect
+from kafka_s3.publish.announce import announcement
+from kafka_s3.report.status import problems
+from kafka_s3.rewind.rewind import look as look_back
+from kafka_s3.verify.verify import verify
 from tests.export.place import Place
 from tests.export.sleepers import LOG_ALONE, P0, Lose, adopted, lose, place_of, read, sleeper
 

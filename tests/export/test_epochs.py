@@ -9,25 +9,25 @@ from typing import Any
 import msgspec
 import pytest
 
-from kafka_s3.commit_log import Entry, Epoch, Kind, Plan, sha256_of
+from kafka_s3.adopt.adopt import adopt, look
+from kafka_s3.adopt.decide import Basis, Choice
 from kafka_s3.crash_points import CrashPoint
-from kafka_s3.documents import decode, encode
+from kafka_s3.dead_letter import redriven_key, reported_key
 from kafka_s3.errors import Fenced, LogDamaged, LogMissing, NotSigned
-from kafka_s3.export.adopt.adopt import adopt, look
-from kafka_s3.export.adopt.decide import Basis, Choice
-from kafka_s3.export.announce import announcement, mark
-from kafka_s3.export.committed import announced
-from kafka_s3.export.garbage.gc import collect, delete
-from kafka_s3.export.log import Log, Lost
-from kafka_s3.export.rewind import look as look_back
-from kafka_s3.export.rewind import rewind
-from kafka_s3.export.sign import confirm
-from kafka_s3.export.sign import look as to_sign
-from kafka_s3.export.verify.verify import verify
-from kafka_s3.letters import redriven_key, reported_key
+from kafka_s3.gc.gc import collect, delete
+from kafka_s3.log.documents import decode, encode
+from kafka_s3.log.entries import Entry, Epoch, Kind, Plan, sha256_of
+from kafka_s3.log.store import Log, SlotTaken
 from kafka_s3.naming import LogLayout
 from kafka_s3.ports import Put
+from kafka_s3.publish.announce import announcement, mark
+from kafka_s3.publish.committed import announced
+from kafka_s3.rewind.rewind import look as look_back
+from kafka_s3.rewind.rewind import rewind
+from kafka_s3.sign.sign import confirm
+from kafka_s3.sign.sign import look as to_sign
 from kafka_s3.signing import LogKey
+from kafka_s3.verify.verify import verify
 from tests.export.place import TOPIC, Place
 from tests.export.sleepers import (
     EVERYTHING,
@@ -152,7 +152,7 @@ def test_a_first_run_that_dies_before_its_claim_is_repeated() -> None:
         try_number=1,
         topics={},
     )
-    assert not isinstance(lost.put_entry(entry), Lost)
+    assert not isinstance(lost.put_entry(entry), SlotTaken)
     assert place.run().exit_status == 0
     assert read(place) == [0, 1]
 

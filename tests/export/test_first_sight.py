@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from kafka_s3.commit_log import Kind
+from kafka_s3.adapters.memory import MemoryBroker
+from kafka_s3.bucket.owners import probe
 from kafka_s3.errors import LogDamaged, LogMissing
-from kafka_s3.export.first_use import probe
-from kafka_s3.export.rewind import accept_by_hand
-from kafka_s3.memory import MemoryBroker
+from kafka_s3.log.entries import Kind
 from kafka_s3.ports import TopicView
+from kafka_s3.rewind.rewind import accept_by_hand
 from tests.export.world import World
 from tests.support import identified, make_settings, request
 

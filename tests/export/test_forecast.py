@@ -3,8 +3,8 @@
 import pytest
 
 from kafka_s3.errors import LogMissing
-from kafka_s3.export.forecast import Finish, Make, Nothing, Void, forecast
 from kafka_s3.export.run import prepare
+from kafka_s3.report.forecast import Finish, Make, Nothing, Void, forecast
 from kafka_s3.settings.run import Policies
 from tests.export.world import World
 from tests.support import make_settings, request

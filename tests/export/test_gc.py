@@ -12,20 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.commit_log import Entry, Kind, Owner, Plan
-from kafka_s3.documents import decode, encode
+from kafka_s3.adapters.memory import MemoryBroker, MemoryStore
+from kafka_s3.adapters.s3 import S3Store
+from kafka_s3.bucket.folders import Named, place_of
+from kafka_s3.bucket.orphans import Fate, keys_of
 from kafka_s3.errors import LogDamaged, StoreRefused, StoreUnavailable
-from kafka_s3.export.garbage.gc import FAILURES_MAX, Garbage, collect, delete, sweep
-from kafka_s3.export.garbage.orphans import Fate, keys_of
-from kafka_s3.export.garbage.places import Named, place_of
-from kafka_s3.export.log import Log
 from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.memory import MemoryBroker, MemoryStore
+from kafka_s3.gc.gc import FAILURES_MAX, Garbage, collect, delete, sweep
+from kafka_s3.log.documents import decode, encode
+from kafka_s3.log.entries import Entry, Kind, Owner, Plan
+from kafka_s3.log.store import Log
 from kafka_s3.naming import DataName, KeyLayout, Naming, format_data_key
 from kafka_s3.ports import Put
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.s3 import S3Store
 from kafka_s3.settings.paths import DefaultPartitioner, FieldPartitioner, Partitioner
 from kafka_s3.settings.s3 import S3Settings
 from kafka_s3.settings.values import NullValues

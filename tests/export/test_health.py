@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 
 import pytest
 
+from kafka_s3.adapters.memory import MemoryBroker
 from kafka_s3.errors import DataLoss, KafkaUnavailable
-from kafka_s3.export.health import ASKED_MAX, Health, State, look
 from kafka_s3.export.run import run
 from kafka_s3.export.task import RangeResult, RangeTask
-from kafka_s3.memory import MemoryBroker
 from kafka_s3.ports import Broker
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
+from kafka_s3.report.health import ASKED_MAX, Health, State, look
 from kafka_s3.settings.schedule import ScheduleSettings
 from tests.export.world import World
 from tests.support import HOUR_MS, make_settings, request

@@ -14,10 +14,10 @@ import pytest
 HOSTILE = """
 import json, re, sys
 sys.path[:0] = ["jobs", "."]
-from kafka_s3.memory.registry import MemoryRegistry
+from kafka_s3.adapters.memory.registry import MemoryRegistry
 from kafka_s3.ports import Registries
 from kafka_s3.records import Record
-from kafka_s3.schemas.encode import long_bytes
+from kafka_s3.avro.datum_writer import long_bytes
 from tests.engine.members import TOLERANT, settings_with, write
 
 AVRO = {"value.converter": "AvroConverter", "value.converter.schema.registry.url": "http://none:1"}

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_s3.bucket.orphans import Fate
 from kafka_s3.errors import EXIT_DATA, EXIT_DONE
-from kafka_s3.export.garbage.gc import collect, delete
-from kafka_s3.export.garbage.orphans import Fate
-from kafka_s3.export.rewind import accept_by_hand, look, rewind
-from kafka_s3.export.verify.verify import verify
+from kafka_s3.gc.gc import collect, delete
 from kafka_s3.ports import NO_TOPIC_ID
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.rewind.rewind import accept_by_hand, look, rewind
 from kafka_s3.settings.run import Policies
+from kafka_s3.verify.verify import verify
 from tests.export.place import TOPIC, DiedError, Place, die
 from tests.support import request
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from kafka_s3.commit_log import Interval
 from kafka_s3.errors import (
     ExporterError,
     KafkaUnavailable,
     TopicMissing,
 )
-from kafka_s3.export.rewind import look, rewind
 from kafka_s3.export.run import prepare, run
 from kafka_s3.export.task import RangeResult, RangeTask
-from kafka_s3.planning import RunRequest
+from kafka_s3.log.entries import Interval
+from kafka_s3.plan.batch import RunRequest
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.rewind.rewind import look, rewind
 from tests.export.markers import World, hour, make
 from tests.export.place import DiedError
 from tests.support import HOUR_MS, request

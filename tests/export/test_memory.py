@@ -21,7 +21,7 @@ RSS_MIB_MAX = 512
 #: The work of one Spark task in a process of its own: one range, written under the real formats and limits.
 TASK = """
 import json, re, sys
-from kafka_s3.commit_log import PlannedRange
+from kafka_s3.log.entries import PlannedRange
 from kafka_s3.export.task import RangeTask
 from kafka_s3.ports import PartitionOffsets
 from kafka_s3.settings.content import Converter, Format, Gzip

@@ -6,12 +6,12 @@ import gzip
 import json
 from collections.abc import Sequence
 
+from kafka_s3.adapters.memory import MemoryBroker, MemoryStore
 from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.export.verify.verify import Kafka, verify
-from kafka_s3.memory import MemoryBroker, MemoryStore
 from kafka_s3.records import Record
 from kafka_s3.settings import from_mapping
+from kafka_s3.verify.verify import Kafka, verify
 from tests.support import objects_of, request
 
 #: 2016-02-24, the day of the older page's example tree.

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_s3.adapters.memory import MemoryBroker, MemoryStore
+from kafka_s3.bucket import owners
 from kafka_s3.errors import Fenced, LogMissing
-from kafka_s3.export import first_use
 from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.task import export_range
-from kafka_s3.memory import MemoryBroker, MemoryStore
 from tests.support import identified, make_settings, request
 
 SETTINGS = make_settings()
@@ -38,10 +38,10 @@ def test_what_others_wrote_meanwhile_is_no_missing_log(exported: Exporter) -> No
     head = exported.log.current().newest()
     assert head is not None
     with pytest.raises(Fenced, match="Another run of connector orders wrote log entry 1 meanwhile"):
-        first_use.check_no_traces(exported.log, SETTINGS, head.entry.topics)
+        owners.check_no_traces(exported.log, SETTINGS, head.entry.topics)
     for has_log in (False, True):
         with pytest.raises(Fenced, match="a retry finds out where things stand"):
-            first_use.check_no_data(exported.log, SETTINGS, "orders", has_log=has_log)
+            owners.check_no_data(exported.log, SETTINGS, "orders", has_log=has_log)
 
 
 def test_a_log_that_is_missing_is_still_one(exported: Exporter) -> None:
@@ -50,14 +50,14 @@ def test_a_log_that_is_missing_is_still_one(exported: Exporter) -> None:
     assert isinstance(store, MemoryStore)
     store.put_if_absent("topics/payments/partition=0/payments+0+0000000000.json", b"{}")
     with pytest.raises(LogMissing, match="Topic payments has objects"):
-        first_use.check_no_data(exported.log, SETTINGS, "payments", has_log=True)
+        owners.check_no_data(exported.log, SETTINGS, "payments", has_log=True)
     for key in list(store.contents()):
         if "/log/" in key:
             store.delete(key)
     with pytest.raises(LogMissing, match="has begun a log"):
-        first_use.check_no_traces(exported.log.current(), SETTINGS, {})
+        owners.check_no_traces(exported.log.current(), SETTINGS, {})
     for key in list(store.contents()):
         if "/epoch/" in key:
             store.delete(key)
     with pytest.raises(LogMissing, match="has a plan"):
-        first_use.check_no_traces(exported.log.current(), SETTINGS, {})
+        owners.check_no_traces(exported.log.current(), SETTINGS, {})

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from kafka_s3.commit_log import Kind
 from kafka_s3.errors import EXIT_DATA, EXIT_DONE, EXIT_TEMPORARY, KafkaUnavailable, TopicMissing
-from kafka_s3.export.report import RunReport
 from kafka_s3.export.run import prepare
+from kafka_s3.export.run_report import RunReport
+from kafka_s3.log.entries import Kind
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.settings.run import Policies

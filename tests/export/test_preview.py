@@ -2,9 +2,9 @@
 
 import gzip
 
-from kafka_s3.export.preview import GivenRecord, preview
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
+from kafka_s3.report.preview import GivenRecord, preview
 from kafka_s3.settings.formats import Gzip
 from kafka_s3.settings.values import NullValues
 from tests.support import make_settings

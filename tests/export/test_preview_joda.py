@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from kafka_s3.export.preview import preview
 from kafka_s3.joda.buckets import bucket_start
 from kafka_s3.joda.zones import zone
 from kafka_s3.naming import parse_data_key
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
+from kafka_s3.report.preview import preview
 from kafka_s3.settings.paths import RecordTime, TimePartitioner
 from tests.engine.joda.tables import rows, same_rules
 from tests.support import make_settings

@@ -105,7 +105,7 @@ def test_a_range_ends_in_front_of_who_raises(more: Mapping[str, str]) -> None:
 
 def test_a_converters_own_bug_is_one_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """An assertion, a KeyError or too deep a recursion within a converter: that record is bad, the others are not."""
-    from kafka_s3.converters import text
+    from kafka_s3.values.converters import text
 
     real = text.JsonLines.__call__
 
@@ -153,8 +153,8 @@ class Failing(RecordSource):
 )
 def test_what_nobody_expected_is_one_ranges(error: Exception, said: str) -> None:
     """It is named with status 1 and its trace is told once, without its text; the other range is committed."""
+    from kafka_s3.adapters.memory import MemoryBroker, MemoryStore
     from kafka_s3.export.run import Exporter, run
-    from kafka_s3.memory import MemoryBroker, MemoryStore
     from tests.support import identified
 
     broker, store, settings, told = MemoryBroker(), MemoryStore(), make_settings(), list[str]()
@@ -239,7 +239,7 @@ LONG = {"type": "record", "name": "Long", "fields": [{"name": "d", "type": DECIM
 
 def test_a_decimal_of_a_megabyte_is_one_bad_record() -> None:
     """As a JSON number it would take the square of its length: that refuses it, and its neighbours are written."""
-    from kafka_s3.schemas.encode import long_bytes
+    from kafka_s3.avro.datum_writer import long_bytes
 
     world = World(settings_with(AVRO, TEN, TOLERANT, {"json.decimal.format": "NUMERIC"}))
     id = world.registry.register("long", json.dumps(LONG))

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.commit_log import Kind, ObjectEntry, RangeEntry, Restart, TopicState
+from kafka_s3.adapters.memory import MemoryDeadLetters, MemoryStore
+from kafka_s3.bucket.dead_letter_objects import read_letters
+from kafka_s3.dead_letter import DeadLetter, redriven_key
+from kafka_s3.dead_letters.redrive import Redrive, Redriven, Wanted, redrive
 from kafka_s3.errors import ConfigurationError, KafkaUnavailable, LogDamaged, StoreUnavailable
-from kafka_s3.export.letters.objects import read_letters
-from kafka_s3.export.letters.redrive import Redrive, Redriven, Wanted, redrive
-from kafka_s3.export.log import Log
-from kafka_s3.export.rewind import look, rewind
-from kafka_s3.letters import DeadLetter, redriven_key
-from kafka_s3.memory import MemoryLetters, MemoryStore
+from kafka_s3.log.entries import Kind, ObjectEntry, RangeEntry, Restart, TopicState
+from kafka_s3.log.store import Log
 from kafka_s3.naming import LogLayout
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
+from kafka_s3.rewind.rewind import look, rewind
 from kafka_s3.settings.converters import Converter
 from kafka_s3.settings.run import Policies
 from tests.export.letters import TIME_MS, commit, commit_letters, letter, put_letters, replace_range
@@ -41,7 +41,7 @@ class World:
     def __init__(self) -> None:
         self.store = MemoryStore()
         self.log = Log(self.store, LogLayout("_kafka_s3", "orders"))
-        self.sink = MemoryLetters()
+        self.sink = MemoryDeadLetters()
 
     def redrive(self, *, to: str | None = None, again: bool = False, dry: bool = False, **wanted: Any) -> Redriven:
         sink = None if dry else self.sink
@@ -194,7 +194,7 @@ def test_a_store_that_fails(world: World) -> None:
 def test_two_at_once(world: World) -> None:
     """Two that send the same letters at the same moment both write down theirs; nothing is overwritten."""
 
-    class Racing(MemoryLetters):
+    class Racing(MemoryDeadLetters):
         def send(self, letters: Any) -> None:
             super().send(letters)
             world.redrive(topic="clicks", error="JSON")
@@ -274,7 +274,7 @@ class Histories(Place):
 
     def __init__(self) -> None:
         super().__init__(1, tolerate=True, policies=ALLOWED)
-        self.sink = MemoryLetters()
+        self.sink = MemoryDeadLetters()
         self.ids = itertools.count()
 
     def append(self, *bad: bool) -> None:

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_s3 import crash_points
-from kafka_s3.commit_log import Entry, Interval, Kind, Plan, sha256_of
+from kafka_s3.adapters.memory import MemoryStore
+from kafka_s3.bucket.window import of_window, parse_window, window_id
 from kafka_s3.crash_points import CrashPoint
-from kafka_s3.documents import decode, encode
 from kafka_s3.errors import (
     EXIT_DATA,
     EXIT_DONE,
@@ -23,20 +23,20 @@ from kafka_s3.errors import (
     Fenced,
     TemporaryError,
 )
-from kafka_s3.export.garbage.gc import collect
-from kafka_s3.export.reexport import windows
-from kafka_s3.export.reexport.run import prepare, run
-from kafka_s3.export.reexport.window import of_window, parse_window, window_id
-from kafka_s3.export.rewind import look, rewind
-from kafka_s3.export.verify.verify import verify
-from kafka_s3.memory import MemoryStore
+from kafka_s3.gc.gc import collect
+from kafka_s3.log.documents import decode, encode
+from kafka_s3.log.entries import Entry, Interval, Kind, Plan, sha256_of
 from kafka_s3.naming import KeyLayout
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
+from kafka_s3.reexport import windows
+from kafka_s3.reexport.run import prepare, run
+from kafka_s3.rewind.rewind import look, rewind
 from kafka_s3.settings import from_mapping
 from kafka_s3.settings.formats import FileSettings, Format
 from kafka_s3.settings.paths import RunTime, TimePartitioner
 from kafka_s3.settings.run import Policies
+from kafka_s3.verify.verify import verify
 from tests.export.logs import settings_of
 from tests.export.place import TOPIC
 from tests.export.windows import WINDOW, Windows

@@ -6,10 +6,10 @@ import contextlib
 
 import pytest
 
-from kafka_s3.commit_log import Interval
 from kafka_s3.errors import EXIT_DATA, EXIT_DONE, EXIT_TEMPORARY, TemporaryError
-from kafka_s3.export.rewind import accept_by_hand, look, rewind
+from kafka_s3.log.entries import Interval
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.rewind.rewind import accept_by_hand, look, rewind
 from kafka_s3.settings.run import Policies
 from tests.export.place import TOPIC, DiedError, die
 from tests.export.windows import WINDOW, Windows

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_s3.commit_log import Kind
 from kafka_s3.crash_points import CrashPoint
 from kafka_s3.errors import TemporaryError
-from kafka_s3.export.rewind import look, rewind
+from kafka_s3.log.entries import Kind
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.rewind.rewind import look, rewind
 from kafka_s3.settings.run import Policies
 from tests.export.place import TOPIC
 from tests.export.windows import Windows

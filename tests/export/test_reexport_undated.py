@@ -7,10 +7,10 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from kafka_s3.commit_log import Interval, Plan
-from kafka_s3.documents import decode, encode
 from kafka_s3.errors import EXIT_DONE, DataError
 from kafka_s3.export.run import prepare
+from kafka_s3.log.documents import decode, encode
+from kafka_s3.log.entries import Interval, Plan
 from kafka_s3.ranges import TopicPartition
 from tests.export.place import TOPIC
 from tests.export.test_reexport import scheduled

@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_s3.commit_log import Kind
-from kafka_s3.coverage import newest_first
+from kafka_s3.bucket.orphans import keys_of
+from kafka_s3.bucket.window import of_window
+from kafka_s3.bucket.window_leftovers import left_in
 from kafka_s3.crash_points import CrashPoint
+from kafka_s3.dead_letter import decode
 from kafka_s3.errors import EXIT_DONE, DataError, Fenced, TemporaryError
-from kafka_s3.export.garbage.gc import collect, delete
-from kafka_s3.export.garbage.orphans import keys_of
-from kafka_s3.export.reexport import windows
-from kafka_s3.export.reexport.leftovers import left_in
-from kafka_s3.export.reexport.run import prepare, run, withdraw
-from kafka_s3.export.reexport.window import of_window
 from kafka_s3.export.task import export_range
-from kafka_s3.letters import decode
+from kafka_s3.gc.gc import collect, delete
+from kafka_s3.log.entries import Kind
+from kafka_s3.log.replay import newest_first
 from kafka_s3.records import Record
+from kafka_s3.reexport import windows
+from kafka_s3.reexport.run import prepare, run, withdraw
 from kafka_s3.settings.run import Policies
 from tests.export.overtaken import Overtaken
 from tests.export.place import TOPIC

@@ -7,13 +7,13 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from kafka_s3.commit_log import Entry as LogEntry
-from kafka_s3.commit_log import Refusal, Stop, to_builtins
-from kafka_s3.documents import decode, encode
 from kafka_s3.errors import LogDamaged
+from kafka_s3.log.documents import decode, encode
+from kafka_s3.log.entries import Entry as LogEntry
+from kafka_s3.log.entries import Refusal, Stop, to_builtins
 from kafka_s3.records import Record
 from kafka_s3.settings.connect import DeadLetters
-from kafka_s3.writer import REASON_CHARS_COUNTED, REASONS_LOGGED_MAX
+from kafka_s3.write.writer import REASON_CHARS_COUNTED, REASONS_LOGGED_MAX
 from tests.export.place import TOPIC, Place
 
 

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.commit_log import Kind, ObjectEntry, Restart
+from kafka_s3.adapters.memory import MemoryBroker, MemoryDeadLetters, MemoryStore
+from kafka_s3.bucket import dead_letter_objects as letter_objects
+from kafka_s3.bucket.dead_letter_objects import read_letters
+from kafka_s3.dead_letter import DeadLetter, encode
+from kafka_s3.dead_letters.delivery import report
 from kafka_s3.errors import KafkaUnavailable, LogDamaged, StoreUnavailable
-from kafka_s3.export.letters import objects as letter_objects
-from kafka_s3.export.letters.objects import read_letters
-from kafka_s3.export.letters.report import report
-from kafka_s3.export.log import Log
 from kafka_s3.export.run import Exporter
-from kafka_s3.letters import DeadLetter, encode
-from kafka_s3.memory import MemoryBroker, MemoryLetters, MemoryStore
+from kafka_s3.log.entries import Kind, ObjectEntry, Restart
+from kafka_s3.log.store import Log
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.connect import DeadLetters
 from tests.export.letters import ORDERS, commit, commit_letters, letter, put_letters, replace_range
@@ -34,7 +34,7 @@ class World:
 
     def __init__(self) -> None:
         self.store = MemoryStore()
-        self.sink = MemoryLetters()
+        self.sink = MemoryDeadLetters()
         self.told: list[str] = []
         connector = replace(make_settings(tolerate=True), dead_letters=DeadLetters("dead"))
         self.exporter = Exporter(connector, self.store, MemoryBroker())
@@ -126,7 +126,7 @@ def test_two_runs_at_once(world: World) -> None:
     """A marker that is there already is fine, and a marker written first by another run is not undone."""
     commit_letters(world.log, letter(0))
 
-    class Racing(MemoryLetters):
+    class Racing(MemoryDeadLetters):
         def send(self, letters: object) -> None:
             super().send(letters)  # type: ignore[arg-type]
             assert report(world.exporter, world.sink, lambda _: None) == 1

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from kafka_s3.commit_log import Kind
 from kafka_s3.errors import EXIT_DATA, EXIT_DONE, ConfigurationError, Fenced, KafkaUnavailable, LogMissing
-from kafka_s3.export.rewind import Found, accept_by_hand, look, rewind
-from kafka_s3.export.verify.verify import verify
+from kafka_s3.log.entries import Kind
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
+from kafka_s3.rewind.rewind import Found, accept_by_hand, look, rewind
 from kafka_s3.settings.kafka import KafkaSettings
 from kafka_s3.settings.run import Policies
+from kafka_s3.verify.verify import verify
 from tests.export.place import TOPIC, Place
 from tests.export.world import World
 from tests.support import identified, make_settings, request, rows_of

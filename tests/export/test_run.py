@@ -9,8 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from kafka_s3.commit_log import Entry, Interval, Kind, Owner, Plan
-from kafka_s3.documents import decode, encode
+from kafka_s3.adapters.memory import MemoryStore
 from kafka_s3.errors import (
     EXIT_CONFIGURATION,
     EXIT_DATA,
@@ -24,11 +23,12 @@ from kafka_s3.errors import (
     StoreUnavailable,
     TopicMissing,
 )
-from kafka_s3.export.log import Committed
-from kafka_s3.export.planner import next_plan
 from kafka_s3.export.run import begin, prepare
-from kafka_s3.memory import MemoryStore
+from kafka_s3.log.documents import decode, encode
+from kafka_s3.log.entries import Entry, Interval, Kind, Owner, Plan
+from kafka_s3.log.store import Committed
 from kafka_s3.naming import LogLayout, parse_seq
+from kafka_s3.plan.planner import next_plan
 from kafka_s3.records import Record
 from kafka_s3.settings.schedule import ScheduleSettings
 from tests.export.place import TOPIC, Place

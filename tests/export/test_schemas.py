@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from kafka_s3.adapters.known_schemas import KNOWN_CHARS_MAX, KNOWN_VERSIONS_CHARS_MAX, known_schemas, merge
+from kafka_s3.adapters.memory import MemoryRegistry, folder_registry
 from kafka_s3.errors import ConfigurationError, RegistryUnavailable
-from kafka_s3.export.schemas import KNOWN_CHARS_MAX, KNOWN_VERSIONS_CHARS_MAX, known_schemas, merge
-from kafka_s3.memory import MemoryRegistry, folder_registry
 from kafka_s3.ports import KnownSchemas, RegisteredSchema
 from kafka_s3.settings.converters import Converter, ConverterSettings
 from kafka_s3.settings.model import Settings

@@ -13,13 +13,13 @@ from functools import partial
 
 import pytest
 
-from kafka_s3.commit_log import Kind
+from kafka_s3.adapters.memory import MemoryStore
 from kafka_s3.errors import EXIT_DONE
-from kafka_s3.export.garbage.gc import collect, delete
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.export.verify.verify import Kafka, Verified, verify
-from kafka_s3.memory import MemoryStore
+from kafka_s3.gc.gc import collect, delete
+from kafka_s3.log.entries import Kind
 from kafka_s3.settings.formats import FileSettings, Format, Gzip
+from kafka_s3.verify.verify import Kafka, Verified, verify
 from tests.export.place import DiedError, Place, die
 from tests.support import identified, objects_of, rows_of
 

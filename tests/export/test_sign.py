@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_s3.commit_log import Kind
+from kafka_s3.bucket import owners
 from kafka_s3.errors import ConfigurationError, LogDamaged, NotSigned
-from kafka_s3.export import first_use
-from kafka_s3.export.announce import announcement, mark
-from kafka_s3.export.garbage.gc import collect
-from kafka_s3.export.log import Log
-from kafka_s3.export.sign import Found, confirm, look
-from kafka_s3.export.verify.verify import Verified, verify
+from kafka_s3.gc.gc import collect
+from kafka_s3.log.entries import Kind
+from kafka_s3.log.store import Log
+from kafka_s3.publish.announce import announcement, mark
+from kafka_s3.sign.sign import Found, confirm, look
 from kafka_s3.signing import NO_KEY, LogKey, Signed
+from kafka_s3.verify.verify import Verified, verify
 from tests.export.logs import HandMade, settings_of
 
 OLD, NEW = "o" * 40, "n" * 40
@@ -171,11 +171,11 @@ def test_an_owner_without_a_log_is_confirmed_for_adopt() -> None:
         old.store.delete(key)
     keyed = _under(old, NEW)
     with pytest.raises(NotSigned, match="kafka-s3 sign"):
-        first_use.is_ours(keyed.log, keyed.settings, "orders")
+        owners.is_ours(keyed.log, keyed.settings, "orders")
     found = _look(keyed)
     assert (found.seq, list(found.documents)) == (None, ["_kafka_s3/owners/topics/orders.json"])
     _confirm(keyed, found, "none")
-    assert first_use.is_ours(keyed.log, keyed.settings, "orders")
+    assert owners.is_ours(keyed.log, keyed.settings, "orders")
 
 
 def test_dead_letters_are_covered_by_their_entry() -> None:

@@ -10,21 +10,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from kafka_s3.commit_log import Kind
+from kafka_s3.adopt import adopt
+from kafka_s3.adopt.decide import Basis, Choice
+from kafka_s3.bucket import owners
+from kafka_s3.bucket.dead_letter_objects import commits_with_letters
+from kafka_s3.dead_letters.live import letters_of_export
 from kafka_s3.errors import ConfigurationError, LogDamaged, NotSigned
-from kafka_s3.export import committed, first_use, rewind, status
-from kafka_s3.export.adopt import adopt
-from kafka_s3.export.adopt.decide import Basis, Choice
-from kafka_s3.export.announce import announcement, mark
-from kafka_s3.export.garbage.gc import collect
-from kafka_s3.export.letters.live import letters_of_export
-from kafka_s3.export.letters.objects import commits_with_letters
-from kafka_s3.export.reexport import run as again
 from kafka_s3.export.run import prepare
-from kafka_s3.export.sign import confirm, look
-from kafka_s3.export.verify.verify import verify
+from kafka_s3.gc.gc import collect
+from kafka_s3.log.entries import Kind
+from kafka_s3.publish import committed
+from kafka_s3.publish.announce import announcement, mark
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.reexport import run as again
+from kafka_s3.report import status
+from kafka_s3.rewind import rewind
+from kafka_s3.sign.sign import confirm, look
 from kafka_s3.signing import NO_KEY, LogKey, is_signed
+from kafka_s3.verify.verify import verify
 from tests.export.logs import HandMade, settings_of
 from tests.export.world import World
 from tests.support import HOUR_MS, request
@@ -102,7 +105,7 @@ def _read(made: HandMade, what: str) -> None:
         case "plan":
             made.log.plan(2)
         case "owner":
-            first_use.is_ours(made.log, made.settings, "orders")
+            owners.is_ours(made.log, made.settings, "orders")
         case _:
             announcement(made.log, "bucket", lambda _: True)
 
@@ -209,7 +212,7 @@ def test_whoever_plans_refuses_a_forged_plan(reader: str) -> None:
 
 def test_tasks_on_spark_get_no_key() -> None:
     """Tasks write data and dead letters, which entries list: what travels to other machines holds no key of the log."""
-    from kafka_s3.spark import SparkExecute
+    from kafka_s3.spark.driver import SparkExecute
 
     context: Any = None
     kept = SparkExecute(context, settings_of(export_log_key=KEY))._settings

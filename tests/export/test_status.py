@@ -5,9 +5,9 @@ import pytest
 from kafka_s3.errors import KafkaUnavailable, LogDamaged
 from kafka_s3.export.diagnosis import JUDGED_ENTRIES
 from kafka_s3.export.run import prepare
-from kafka_s3.export.status import Status, look, summary
 from kafka_s3.ports import Broker
 from kafka_s3.records import Record
+from kafka_s3.report.status import Status, look, summary
 from tests.export.world import World
 from tests.support import request
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_s3.commit_log import ObjectEntry
-from kafka_s3.export.log import Log, open_log
-from kafka_s3.memory import MemoryStore
-from kafka_s3.s3 import S3Store
+from kafka_s3.adapters.memory import MemoryStore
+from kafka_s3.adapters.s3 import S3Store
+from kafka_s3.log.entries import ObjectEntry
+from kafka_s3.log.store import Log, open_log
 from kafka_s3.settings.s3 import S3Settings, Tagging
 from tests.export.world import World
 from tests.support import make_settings, objects_of

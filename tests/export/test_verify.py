@@ -9,13 +9,13 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from kafka_s3.commit_log import Entry, Plan
-from kafka_s3.documents import decode, encode
 from kafka_s3.errors import KafkaUnavailable, StoreUnavailable
-from kafka_s3.export.verify.verify import Kafka, Verified, verify
+from kafka_s3.log.documents import decode, encode
+from kafka_s3.log.entries import Entry, Plan
 from kafka_s3.records import Record
 from kafka_s3.settings.formats import FileSettings, Format, Gzip
 from kafka_s3.settings.values import NullValues
+from kafka_s3.verify.verify import Kafka, Verified, verify
 from tests.export.world import World
 from tests.support import make_settings
 
@@ -224,7 +224,7 @@ def test_content_that_is_not_kafkas_is_found_only_against_kafka() -> None:
     world.store.overwrite(key, forged)
 
     def forge(entry: Entry) -> Entry:
-        from kafka_s3.commit_log import sha256_of
+        from kafka_s3.log.entries import sha256_of
 
         (done,) = entry.ranges
         made = msgspec.structs.replace(done.objects[0], sha256=sha256_of(forged))
@@ -245,7 +245,7 @@ def test_other_bytes_of_the_same_content_pass() -> None:
     world.store.overwrite(key, other)
 
     def name_other(entry: Entry) -> Entry:
-        from kafka_s3.commit_log import sha256_of
+        from kafka_s3.log.entries import sha256_of
 
         (done,) = entry.ranges
         made = msgspec.structs.replace(done.objects[0], sha256=sha256_of(other), size=len(other))

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_s3.export.verify.verify import Kafka, Verified, verify
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.settings.run import Policies
+from kafka_s3.verify.verify import Kafka, Verified, verify
 from tests.export.overtaken import Overtaken
 from tests.export.world import World
 from tests.support import make_settings

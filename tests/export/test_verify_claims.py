@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_s3.coverage import newest_first
 from kafka_s3.errors import LogDamaged, LogMissing
-from kafka_s3.export.announce import mark
-from kafka_s3.export.rewind import look, rewind
-from kafka_s3.export.verify.verify import Kafka, verify
+from kafka_s3.log.replay import newest_first
+from kafka_s3.publish.announce import mark
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
+from kafka_s3.rewind.rewind import look, rewind
 from kafka_s3.settings.formats import FileSettings, Format
+from kafka_s3.verify.verify import Kafka, verify
 from tests.export.world import World
 from tests.support import make_settings, request
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.commit_log import Entry, Kind, Owner, Restart, sha256_of
-from kafka_s3.documents import decode, encode
 from kafka_s3.errors import StoreUnavailable
-from kafka_s3.export.rewind import look, rewind
-from kafka_s3.export.verify.verify import Kafka, Progress, Verified, verify
+from kafka_s3.log.documents import decode, encode
+from kafka_s3.log.entries import Entry, Kind, Owner, Restart, sha256_of
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
+from kafka_s3.rewind.rewind import look, rewind
+from kafka_s3.verify.verify import Kafka, Progress, Verified, verify
 from tests.export.logs import HandMade, settings_of
 from tests.export.world import World
 from tests.support import make_settings, request

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_s3.claims import complete_until_ms
-from kafka_s3.commit_log import Entry, Interval, Kind, TopicState
 from kafka_s3.errors import (
     EXIT_DATA,
     EXIT_DONE,
@@ -17,9 +15,11 @@ from kafka_s3.errors import (
     KafkaUnavailable,
     TopicMissing,
 )
-from kafka_s3.export.rewind import accept_by_hand, look, rewind
 from kafka_s3.export.run import prepare, run
+from kafka_s3.log.entries import Entry, Interval, Kind, TopicState
+from kafka_s3.log.progress import complete_until_ms
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.rewind.rewind import accept_by_hand, look, rewind
 from kafka_s3.settings.run import Policies
 from kafka_s3.settings.schedule import ScheduleSettings
 from tests.export.place import TOPIC, Place

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kafka_s3 import crash_points
-from kafka_s3.commit_log import Entry, Interval, Kind, ObjectEntry
-from kafka_s3.coverage import newest_first
+from kafka_s3.bucket.window import log_layout, of_window
 from kafka_s3.crash_points import CrashPoint
-from kafka_s3.export.log import Log
-from kafka_s3.export.reexport.run import run as run_again
-from kafka_s3.export.reexport.window import log_layout, of_window
-from kafka_s3.export.report import RunReport
+from kafka_s3.export.run_report import RunReport
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.log.entries import Entry, Interval, Kind, ObjectEntry
+from kafka_s3.log.replay import newest_first
+from kafka_s3.log.store import Log
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
+from kafka_s3.reexport.run import run as run_again
 from tests.export.place import TOPIC, DiedError, Place
 from tests.support import request, rows_of
 

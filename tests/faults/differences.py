@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kafka_s3.formats.compression import open_stream
 from kafka_s3.settings.formats import Gzip
+from kafka_s3.values.formats.compression import open_stream
 
 _GZIP_WINDOW: Final = 31
 _SHOWN_MAX: Final = 64 * 1024  # bytes of an object

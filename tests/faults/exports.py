@@ -17,9 +17,9 @@ from typing import TypeVar
 import psutil
 from confluent_kafka import Producer
 
-from kafka_s3.commit_log import Entry
 from kafka_s3.crash_points import CrashPoint
-from kafka_s3.lifetime import die_with_parent
+from kafka_s3.log.entries import Entry
+from kafka_s3.spark.parent_death import die_with_parent
 from tests.cli.command import PLAIN, ROOT, call, write_properties
 from tests.processes import below, command_of, drivers_below
 from tests.support import entries_of

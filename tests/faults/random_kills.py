@@ -19,7 +19,7 @@ import click
 import psutil
 
 from kafka_s3.errors import EXIT_DONE
-from kafka_s3.scratch import scratch
+from kafka_s3.spark.scratch import scratch
 from tests.faults.differences import described
 from tests.faults.exports import BOUND_S, Connector, Export
 

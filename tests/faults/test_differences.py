@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import zlib
 
-from kafka_s3.formats.compression import open_stream
 from kafka_s3.settings.formats import Gzip
+from kafka_s3.values.formats.compression import open_stream
 from tests.faults.differences import described
 
 PLAIN = b'{"n": 1, "words": "alpha bravo"}\n' * 99

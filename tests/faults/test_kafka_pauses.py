@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kafka_s3.kafka import KafkaBroker
+from kafka_s3.adapters.kafka import KafkaBroker
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.kafka import KafkaSettings
 from tests.support import make_settings

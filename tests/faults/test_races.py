@@ -11,13 +11,13 @@ from typing import Final
 import pytest
 
 from kafka_s3 import crash_points
+from kafka_s3.adapters.kafka import KafkaSource
 from kafka_s3.cli.common import load_configuration
 from kafka_s3.crash_points import CrashPoint
 from kafka_s3.errors import EXIT_DONE, EXIT_TEMPORARY, ExporterError
 from kafka_s3.export.run import Exporter, prepare, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.kafka import KafkaSource
-from kafka_s3.planning import RunRequest
+from kafka_s3.plan.batch import RunRequest
 from kafka_s3.wiring import make_exporter
 from tests.cli.command import call
 from tests.faults.conftest import Make

@@ -10,15 +10,15 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_s3.adapters.memory import MemoryBroker
+from kafka_s3.adapters.s3 import S3Store
 from kafka_s3.errors import EXIT_DONE, EXIT_TEMPORARY, TemporaryError
 from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.export.verify.verify import Kafka, verify
-from kafka_s3.memory import MemoryBroker
 from kafka_s3.records import Record
-from kafka_s3.s3 import S3Store
 from kafka_s3.settings.model import Settings
 from kafka_s3.settings.s3 import RetrySettings, S3Settings
+from kafka_s3.verify.verify import Kafka, verify
 from tests.faults.s3_proxy import AFTER, BEFORE, Again, Cut, Delay, Fault, Refuse, Reset, Rule, S3Proxy, Silence
 from tests.support import identified, make_settings, objects_of, request, rows_of
 from tools.parts.s3 import VersityGateway
@@ -192,7 +192,7 @@ def test_silence(
     versitygw: VersityGateway, proxy: S3Proxy, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A write that was done, and whose answer never comes: the client gives up waiting, looks, and goes on."""
-    monkeypatch.setattr("kafka_s3.s3.client.READ_TIMEOUT_S", 1.5)
+    monkeypatch.setattr("kafka_s3.adapters.s3.client.READ_TIMEOUT_S", 1.5)
     for operation in ("PutObject", "CompleteMultipartUpload", "UploadPart", "ListObjectsV2", "GetObject"):
         for applied in (BEFORE, AFTER):
             proxy.clear()

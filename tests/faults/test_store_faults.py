@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from kafka_s3.adapters.s3 import S3Store
 from kafka_s3.errors import StoreUnavailable
-from kafka_s3.export.uploads import FamilyUpload
-from kafka_s3.families import Body, Holds
 from kafka_s3.naming import DataName, KeyLayout
 from kafka_s3.ports import ObjectInfo, OpenUpload, Put
-from kafka_s3.s3 import S3Store
 from kafka_s3.settings.s3 import RetrySettings, S3Settings
+from kafka_s3.write.object_group import Body, OffsetSpan
+from kafka_s3.write.uploads import ObjectGroupUpload
 from tests.faults.s3_proxy import AFTER, BEFORE, Again, Cut, Delay, Fault, Refuse, Reset, Rule, S3Proxy, Silence
 from tools.parts.s3 import VersityGateway
 
@@ -78,7 +78,7 @@ def bucket(
     proxy: S3Proxy, versitygw: VersityGateway, bucket_name: str, request: pytest.FixtureRequest, monkeypatch: Any
 ) -> Bucket:
     if "silence" in request.node.name:
-        monkeypatch.setattr("kafka_s3.s3.client.READ_TIMEOUT_S", 1.5)
+        monkeypatch.setattr("kafka_s3.adapters.s3.client.READ_TIMEOUT_S", 1.5)
     versitygw.create_bucket(bucket_name)
     return Bucket(store_over(proxy, versitygw, bucket_name), proxy, versitygw, bucket_name)
 
@@ -311,7 +311,7 @@ def test_a_body_that_is_streamed_and_cut(bucket: Bucket) -> None:
 
 NAME = DataName("orders", "partition=0", 0, 42, ".json")
 FIRST = "topics/orders/partition=0/orders+0+0000000042.json"
-HELD = Holds(records=9, first_offset=42, last_offset=52)
+HELD = OffsetSpan(records=9, first_offset=42, last_offset=52)
 LARGE, SMALL = [PART, PART, b"end"], [b"small"]
 ODD: dict[str, Fault] = {
     "412": Refuse(412, "PreconditionFailed"),
@@ -333,7 +333,7 @@ _ONLY = {
 def write(store: S3Store, pieces: list[bytes]) -> str:
     """As the writer does: an abort when it fails."""
     whole = b"".join(pieces)
-    made = FamilyUpload(store, KeyLayout(), [NAME])
+    made = ObjectGroupUpload(store, KeyLayout(), [NAME])
     try:
         for piece in pieces[:-1]:
             made.part(0, piece)

@@ -11,10 +11,10 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 
-from kafka_s3.formats.objects import ObjectFormat
-from kafka_s3.rows import Excluded, Structs
-from kafka_s3.schemas.arrow import from_values
-from kafka_s3.schemas.model import Schema, schema_of
+from kafka_s3.avro.arrow import from_values
+from kafka_s3.avro.model import Schema, schema_of
+from kafka_s3.values.formats.objects import ObjectFormat
+from kafka_s3.values.rows import Excluded, Structs
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from fastavro._read import BLOCK_READERS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.formats.avro import BLOCK, AvroFormat
-from kafka_s3.schemas.model import schema_of
+from kafka_s3.avro.model import schema_of
 from kafka_s3.settings.formats import AvroCodec
+from kafka_s3.values.formats.avro import BLOCK, AvroFormat
 from tests.formats.structs import ROW, EncodedStructs, PlainStructs, datum, field_schema, file_of, row
 from tests.schemas.strategies import avro_schemas, values_of
 
@@ -209,8 +209,8 @@ def test_plain_and_deflated_files_need_no_arrow() -> None:
     """Of the codecs, only snappy and zstandard load pyarrow."""
     code = (
         "import sys; sys.path.insert(0, 'jobs')\n"
-        "from kafka_s3.formats.avro import AvroFormat, AvroCodec\n"
-        "from kafka_s3.schemas.model import schema_of\n"
+        "from kafka_s3.values.formats.avro import AvroFormat, AvroCodec\n"
+        "from kafka_s3.avro.model import schema_of\n"
         "for codec in (AvroCodec.NULL, AvroCodec.DEFLATE, AvroCodec.BZIP2): AvroFormat(codec).open(schema_of('int'))\n"
         "assert 'pyarrow' not in sys.modules\n"
         "AvroFormat(AvroCodec.SNAPPY).open(schema_of('int'))\n"

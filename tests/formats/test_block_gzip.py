@@ -20,13 +20,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_s3.formats.block_gzip import BLOCK_BYTES, BlockGzipEncoder, BlockGzipFormat
-from kafka_s3.formats.block_index import BlockIndex
-from kafka_s3.formats.compression import BLOCK
-from kafka_s3.formats.lines import LineFormat
 from kafka_s3.naming import DataName, format_block_key, parse_block_key
-from kafka_s3.rows import Lines
 from kafka_s3.settings.formats import FileSettings, Format, Gzip
+from kafka_s3.values.formats.block_gzip import BLOCK_BYTES, BlockGzipEncoder, BlockGzipFormat
+from kafka_s3.values.formats.block_index import BlockIndex
+from kafka_s3.values.formats.compression import BLOCK
+from kafka_s3.values.formats.lines import LineFormat
+from kafka_s3.values.rows import Lines
 from tools.parts.s3 import MotoServer
 
 
@@ -388,7 +388,7 @@ def test_the_class_is_where_a_configuration_looks_for_it() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == ["set()", ".gz", "True"]
     with pytest.raises(AttributeError, match="BlockZipFormat"):
-        getattr(sys.modules["kafka_s3.formats"], "BlockZipFormat")  # noqa: B009  # what a type checker refuses
+        getattr(sys.modules["kafka_s3.values.formats"], "BlockZipFormat")  # noqa: B009  # what a type checker refuses
 
 
 def test_a_block_is_as_large_as_the_settings_have_it() -> None:

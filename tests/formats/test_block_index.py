@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_s3.errors import DataError
-from kafka_s3.formats.block_gzip import BlockGzipFormat
-from kafka_s3.formats.block_index import BlockIndex, Chunk
-from kafka_s3.rows import Lines
+from kafka_s3.values.formats.block_gzip import BlockGzipFormat
+from kafka_s3.values.formats.block_index import BlockIndex, Chunk
+from kafka_s3.values.rows import Lines
 
 
 def index_of(records: int, step: int = 2) -> BlockIndex:

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_s3.converters.structs import ValueRows
-from kafka_s3.formats.json_lines import JsonArray, JsonLinesFormat
-from kafka_s3.formats.json_text import writer_for
-from kafka_s3.rows import Lines
-from kafka_s3.schemas.model import schema_of
+from kafka_s3.avro.model import schema_of
 from kafka_s3.settings.formats import DecimalFormat, Gzip, NoCompression
+from kafka_s3.values.converters.structs import ValueRows
+from kafka_s3.values.formats.json_lines import JsonArray, JsonLinesFormat
+from kafka_s3.values.formats.json_text import writer_for
+from kafka_s3.values.rows import Lines
 
 SCHEMA = schema_of({"type": "record", "name": "r", "fields": [{"name": "a", "type": ["null", "double"]}]})
 FORMATS = [JsonLinesFormat, JsonArray]

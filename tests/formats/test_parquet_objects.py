@@ -22,10 +22,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.formats.parquet import ParquetFormat
-from kafka_s3.schemas.arrow import DEPTH_MAX, ColumnsError, arrow_type, from_values
-from kafka_s3.schemas.model import Branch, schema_of
+from kafka_s3.avro.arrow import DEPTH_MAX, ColumnsError, arrow_type, from_values
+from kafka_s3.avro.model import Branch, schema_of
 from kafka_s3.settings.formats import ParquetCodec
+from kafka_s3.values.formats.parquet import ParquetFormat
 from tests.formats.structs import ROW, PlainStructs, field_schema, file_of, row
 from tests.schemas.strategies import avro_schemas, values_of
 
@@ -302,7 +302,7 @@ def test_a_recursive_schema_is_refused_when_an_object_opens() -> None:
 MEMORY = """
 import random, re, sys
 sys.path[:0] = ["jobs", "."]
-from kafka_s3.formats.parquet import ParquetFormat
+from kafka_s3.values.formats.parquet import ParquetFormat
 from kafka_s3.settings.content import ParquetCodec
 from tests.formats.structs import ROW, PlainStructs, field_schema, row
 

@@ -21,16 +21,16 @@ from unittest.mock import patch
 from click.testing import CliRunner
 
 from kafka_s3 import cli
+from kafka_s3.adapters.memory import MemoryBroker, MemoryDeadLetters, MemoryRegistry, MemoryStore
 from kafka_s3.errors import KafkaUnavailable
-from kafka_s3.memory import MemoryBroker, MemoryLetters, MemoryRegistry, MemoryStore
 from kafka_s3.records import Record
 
-S3_STORE = "kafka_s3.s3.S3Store"
-REGISTRY = "kafka_s3.registry.ConfluentRegistry"
-KAFKA_BROKER = "kafka_s3.kafka.KafkaBroker"
-KAFKA_SOURCE = "kafka_s3.kafka.KafkaSource"
-DEAD_LETTER_TOPIC = "kafka_s3.kafka.DeadLetterTopic"
-REDRIVE_TOPICS = "kafka_s3.kafka.RedriveTopics"
+S3_STORE = "kafka_s3.adapters.s3.S3Store"
+REGISTRY = "kafka_s3.adapters.registry.ConfluentRegistry"
+KAFKA_BROKER = "kafka_s3.adapters.kafka.KafkaBroker"
+KAFKA_SOURCE = "kafka_s3.adapters.kafka.KafkaSource"
+DEAD_LETTER_TOPIC = "kafka_s3.adapters.kafka.DeadLetterTopic"
+REDRIVE_TOPICS = "kafka_s3.adapters.kafka.RedriveTopics"
 
 Documents = Sequence[tuple[str, bytes]]  # names, or keys, and what is in each
 NOON_MS = 1_767_268_800_000  # 2026-01-01T12:00:00Z
@@ -76,7 +76,7 @@ class World:
     ) -> None:
         """`schemas`: subjects and texts, which get the ids 1, 2, …"""
         self.folder = folder
-        self.store, self.letters, self.registry = MemoryStore(), MemoryLetters(), MemoryRegistry()
+        self.store, self.letters, self.registry = MemoryStore(), MemoryDeadLetters(), MemoryRegistry()
         self.broker = MemoryBroker(topics=list(topics or {"orders": 1}), batch_records=batch_records)
         for topic, partitions in (topics or {"orders": 1}).items():
             self.broker.create_topic(topic, partitions)
@@ -132,7 +132,7 @@ class World:
                 stack.enter_context(patch(place, made))
             yield
 
-    def _sink(self) -> MemoryLetters:
+    def _sink(self) -> MemoryDeadLetters:
         self.letters.closed = False
         return self.letters
 
@@ -157,8 +157,8 @@ class World:
 
     def announce(self, run_id: str, interval: tuple[int, int] | None) -> Documents:
         """The events of all that is not announced yet, which is marked then, as the task `complete` does it."""
-        from kafka_s3.commit_log import Interval
-        from kafka_s3.export.announce import Ended, announcement, mark
+        from kafka_s3.log.entries import Interval
+        from kafka_s3.publish.announce import Ended, announcement, mark
         from kafka_s3.wiring import make_log
 
         with self.pinned():

@@ -12,10 +12,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafka_s3.commit_log import Entry, Interval, Kind, ObjectEntry, Plan, RangeEntry
-from kafka_s3.documents import decode
-from kafka_s3.export.reexport.window import parse_window
-from kafka_s3.letters import decode as decode_letter
+from kafka_s3.bucket.window import parse_window
+from kafka_s3.dead_letter import decode as decode_letter
+from kafka_s3.log.documents import decode
+from kafka_s3.log.entries import Entry, Interval, Kind, ObjectEntry, Plan, RangeEntry
 from kafka_s3.naming import parse_seq
 from tests.interleavings.truth import Snapshot, State, Truth
 from tests.scenario.kafka import Fact

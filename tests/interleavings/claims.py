@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from kafka_s3.export.announce import Event
+from kafka_s3.publish.announce import Event
 from tests.interleavings.book import Book, Violation
 from tests.interleavings.truth import Snapshot, Truth
 

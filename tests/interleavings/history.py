@@ -23,8 +23,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kafka_s3.commit_log import Interval
 from kafka_s3.errors import EXIT_CONFIGURATION, EXIT_DATA, ExporterError
+from kafka_s3.log.entries import Interval
 from kafka_s3.ranges import TopicPartition
 from tests.interleavings import looks, programs
 from tests.interleavings.programs import Asked

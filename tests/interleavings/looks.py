@@ -7,24 +7,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_s3.commit_log import Entry, Interval
+from kafka_s3.bucket.window import of_window
+from kafka_s3.dead_letter import DeadLetter
+from kafka_s3.dead_letters.delivery import report
 from kafka_s3.errors import ExporterError
-from kafka_s3.export.announce import announcement, mark
 from kafka_s3.export.diagnosis import of_log
-from kafka_s3.export.garbage.gc import collect, delete
-from kafka_s3.export.health import Health, State
-from kafka_s3.export.health import look as look_at_health
-from kafka_s3.export.letters.report import report
-from kafka_s3.export.log import Committed
-from kafka_s3.export.reexport.run import run as run_again
-from kafka_s3.export.reexport.window import of_window
 from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.task import export_range
-from kafka_s3.export.verify.verify import Kafka as Against
-from kafka_s3.export.verify.verify import verify
-from kafka_s3.letters import DeadLetter
-from kafka_s3.planning import RunRequest
+from kafka_s3.gc.gc import collect, delete
+from kafka_s3.log.entries import Entry, Interval
+from kafka_s3.log.store import Committed
+from kafka_s3.plan.batch import RunRequest
+from kafka_s3.publish.announce import announcement, mark
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.reexport.run import run as run_again
+from kafka_s3.report.health import Health, State
+from kafka_s3.report.health import look as look_at_health
+from kafka_s3.verify.verify import Kafka as Against
+from kafka_s3.verify.verify import verify
 from kafka_s3_airflow.page.asked import Answer
 from kafka_s3_airflow.page.model import AirflowFacts, Connector, LogView
 from kafka_s3_airflow.page.views import commit_row, detail

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kafka_s3.commit_log import Kind
+from kafka_s3.adopt.adopt import adopt, look
+from kafka_s3.adopt.decide import Choice
 from kafka_s3.errors import ExporterError
-from kafka_s3.export.adopt.adopt import adopt, look
-from kafka_s3.export.adopt.decide import Choice
 from kafka_s3.export.run import Exporter
-from kafka_s3.planning import RunRequest
+from kafka_s3.log.entries import Kind
+from kafka_s3.plan.batch import RunRequest
 from kafka_s3.ranges import TopicPartition
 from tests.interleavings import programs
 from tests.interleavings.book import HOME, Book, Violation

@@ -15,16 +15,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from kafka_s3.claims import reaching
-from kafka_s3.export import announce, completeness, rewind, run, status
-from kafka_s3.export.changes import Changes
-from kafka_s3.export.garbage.orphans import Fate
-from kafka_s3.export.letters import redrive, report
-from kafka_s3.export.reexport import leftovers
-from kafka_s3.export.reexport import run as reexport
-from kafka_s3.export.verify import verify
-from kafka_s3.export.verify.objects import ReadObject
+from kafka_s3.bucket import window_leftovers
+from kafka_s3.bucket.orphans import Fate
+from kafka_s3.dead_letters import delivery, redrive
+from kafka_s3.export import run
+from kafka_s3.log.progress import reaching
+from kafka_s3.plan.changes import Changes
+from kafka_s3.publish import announce, completeness
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.reexport import run as reexport
+from kafka_s3.report import status
+from kafka_s3.rewind import rewind
+from kafka_s3.verify import verify
+from kafka_s3.verify.objects import ReadObject
 from kafka_s3_airflow.page import views
 from tests.interleavings import wire
 from tests.interleavings.book import Violation
@@ -110,7 +113,7 @@ settle, pick, lowered, topics_after = run.settle, redrive._Picked.__iter__, rewi
 PLANTED = (
     _planted("data is put without a condition", "log", wire.Request, "is_conditional", property(_unconditional)),
     _planted("deleted by age, not by position", "log", Fate, "deletable", property(lambda f: f is not Fate.ADOPTED)),
-    _planted("what a window lists is garbage", "window", leftovers, "keys_of", lambda _: ()),
+    _planted("what a window lists is garbage", "window", window_leftovers, "keys_of", lambda _: ()),
     _planted("an event goes by the connector's boundary", "event", announce, "complete_until_ms", _boundary),
     _planted("the newest entry alone is told", "entries told", announce, "_announced", lambda log: _newest(log) - 1),
     Planted("a marker proves nothing", "marker", _marks_all),
@@ -121,7 +124,7 @@ PLANTED = (
     _planted("Kafka is not looked at after the last read", "log", run, "changed_while_read", _unchanged),
     _planted("a loss leaves no gap", "log", run, "settle", _without_gaps),
     _planted("a rewind keeps the generation", "log", rewind, "_lowered", _lowered),
-    _planted("letters count as reported unsent", "letters", report, "commits_with_letters", _without_letters),
+    _planted("letters count as reported unsent", "letters", delivery, "commits_with_letters", _without_letters),
     _planted("every other letter is redriven", "letters", redrive._Picked, "__iter__", _half),
     _planted("verify believes the entry", "verify", verify, "read_object", lambda *_: ReadObject(None, None)),
     _planted("status overlooks what is left out", "status", status, "of_world", lambda *_: []),

@@ -11,26 +11,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafka_s3.commit_log import Interval
+from kafka_s3.bucket.window import of_window
+from kafka_s3.dead_letters.delivery import report
+from kafka_s3.dead_letters.redrive import Redriven, Wanted, redrive
 from kafka_s3.errors import EXIT_TEMPORARY, ExporterError, SparkFailed
-from kafka_s3.export.announce import Ended, announcement, mark
-from kafka_s3.export.completeness import Ran, mark_complete
-from kafka_s3.export.garbage.gc import collect, delete
-from kafka_s3.export.health import look as look_at_health
-from kafka_s3.export.letters.redrive import Redriven, Wanted, redrive
-from kafka_s3.export.letters.report import report
-from kafka_s3.export.reexport.run import prepare as prepare_again
-from kafka_s3.export.reexport.run import run as run_again
-from kafka_s3.export.reexport.run import withdraw
-from kafka_s3.export.reexport.window import of_window
-from kafka_s3.export.rewind import accept_by_hand, look, rewind
 from kafka_s3.export.run import Execute, Exporter, prepare, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.export.verify.verify import verify
-from kafka_s3.planning import RunRequest
-from kafka_s3.ports import LetterSink
+from kafka_s3.gc.gc import collect, delete
+from kafka_s3.log.entries import Interval
+from kafka_s3.plan.batch import RunRequest
+from kafka_s3.ports import DeadLetterSink
+from kafka_s3.publish.announce import Ended, announcement, mark
+from kafka_s3.publish.completeness import Ran, mark_complete
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.reexport.run import prepare as prepare_again
+from kafka_s3.reexport.run import run as run_again
+from kafka_s3.reexport.run import withdraw
+from kafka_s3.report.health import look as look_at_health
+from kafka_s3.rewind.rewind import accept_by_hand, look, rewind
 from kafka_s3.settings.model import Settings
+from kafka_s3.verify.verify import verify
 from tests.interleavings.scheduler import Actor
 from tests.interleavings.sides import LettersSide
 
@@ -216,7 +216,7 @@ def withdraw_window(world: World, asked: Asked) -> Body:
     return lambda actor: withdraw(exporter_of(world), asked.request(world), _silent)
 
 
-def redrive_to_parking(exporter: Exporter, sink: LetterSink, at_ms: int) -> Redriven:
+def redrive_to_parking(exporter: Exporter, sink: DeadLetterSink, at_ms: int) -> Redriven:
     exports = exporter.settings.exports
     return redrive(
         exporter.log, Wanted(), exports=exports, to=PARKING, again=False, sink=sink, at_ms=at_ms, tell=_silent

@@ -14,12 +14,12 @@ from typing import Any
 
 from botocore import exceptions as aws
 
+from kafka_s3.adapters.memory import MemoryBroker
+from kafka_s3.adapters.retry import Retrying
+from kafka_s3.adapters.s3 import S3Store
+from kafka_s3.dead_letter import DeadLetter
 from kafka_s3.errors import KafkaUnavailable, StoreUnavailable
-from kafka_s3.letters import DeadLetter
-from kafka_s3.memory import MemoryBroker
 from kafka_s3.ranges import OffsetRange
-from kafka_s3.retries import Retrying
-from kafka_s3.s3 import S3Store
 from kafka_s3.settings.credentials import Anonymous
 from kafka_s3.settings.s3 import RetrySettings, S3Settings
 from tests.interleavings import wire

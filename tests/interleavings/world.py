@@ -9,17 +9,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from kafka_s3.commit_log import Interval
+from kafka_s3 import ordered_pool
+from kafka_s3.adapters.memory import MemoryBroker
+from kafka_s3.adopt import adopt
 from kafka_s3.errors import ExporterError
-from kafka_s3.export import ahead, health
-from kafka_s3.export.adopt import adopt
-from kafka_s3.export.announce import Event
-from kafka_s3.export.verify import verify
-from kafka_s3.memory import MemoryBroker
+from kafka_s3.log.entries import Interval
 from kafka_s3.naming import MARKER_NAME
+from kafka_s3.publish.announce import Event
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.report import health
 from kafka_s3.settings import from_mapping
 from kafka_s3.settings.model import Settings
+from kafka_s3.verify import verify
 from tests.interleavings import programs, sides
 from tests.interleavings.book import HOME, WINDOWS, Book, Violation, Windows, check_redriven, check_reported
 from tests.interleavings.bucket import Bucket
@@ -34,7 +35,7 @@ MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 T0 = 1_795_161_600_000  # 2026-11-20T08:00Z
 STEP_MS = 50
-_POOLS = ((ahead, "ThreadPoolExecutor"), (verify, "ThreadPoolExecutor"), (adopt, "ThreadPoolExecutor"),
+_POOLS = ((ordered_pool, "ThreadPoolExecutor"), (verify, "ThreadPoolExecutor"), (adopt, "ThreadPoolExecutor"),
           (health, "ThreadPoolExecutor"))  # fmt: skip
 CLASSES = "io.confluent.connect"
 BASE = {

@@ -33,7 +33,7 @@ def observer_over(store: HangingServer, folder: Path) -> Any:
     """An observer of one connector whose bucket is real code over a store that hangs; Kafka is of no matter here."""
     from dataclasses import replace
 
-    from kafka_s3.memory import MemoryBroker
+    from kafka_s3.adapters.memory import MemoryBroker
     from kafka_s3.wiring import make_store
     from kafka_s3_airflow.page.folder import Folder
     from kafka_s3_airflow.page.observer import Observer

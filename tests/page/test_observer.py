@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from kafka_s3.adapters.memory import MemoryStore
 from kafka_s3.errors import ConfigurationError, KafkaUnavailable
-from kafka_s3.export.log import Log
-from kafka_s3.memory import MemoryStore
+from kafka_s3.log.store import Log
 from kafka_s3.naming import LogLayout
 from kafka_s3.ports import Broker
 from kafka_s3.records import Record

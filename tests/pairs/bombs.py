@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from kafka_s3.avro.model import Schema, schema_of
 from kafka_s3.ports import Registries
 from kafka_s3.records import Record
-from kafka_s3.schemas.model import Schema, schema_of
 from tests.pairs.exported import export, registries_of, settings_of
 from tests.pairs.kinds import ENVELOPE, TYPED, kinds, zigzag
 

@@ -6,17 +6,17 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kafka_s3.adapters.memory.registry import MemoryRegistry
+from kafka_s3.avro.model import Schema
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.families import Body, Holds, Member
-from kafka_s3.memory.registry import MemoryRegistry
 from kafka_s3.naming import DataName, format_data_key
 from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import ColumnBatch, Record, RecordBatch
-from kafka_s3.schemas.model import Schema
 from kafka_s3.settings import from_mapping
 from kafka_s3.settings.model import Settings
-from kafka_s3.writer import RangeWriter, Rejected, Written
+from kafka_s3.write.object_group import Body, Member, OffsetSpan
+from kafka_s3.write.writer import RangeWriter, Rejected, Written
 from tests.support import MINIMAL
 
 TP = TopicPartition("orders", 3)
@@ -61,7 +61,7 @@ class _Upload:
     def part(self, member: int, body: bytes) -> None:
         self.parts[member] = self.parts.get(member, b"") + body
 
-    def close(self, bodies: Sequence[Body], holds: Holds) -> Sequence[str]:
+    def close(self, bodies: Sequence[Body], holds: OffsetSpan) -> Sequence[str]:
         for number, (key, body) in enumerate(zip(self.keys, bodies, strict=True)):
             assert key not in self.bucket.objects
             self.bucket.objects[key] = self.parts.get(number, b"") + body.last

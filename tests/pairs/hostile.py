@@ -13,10 +13,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from kafka_s3.commit_log import PlannedRange
+from kafka_s3.adapters.memory import MemoryBroker, MemoryRegistry, MemoryStore
 from kafka_s3.errors import EXIT_UNEXPECTED
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.memory import MemoryBroker, MemoryRegistry, MemoryStore
+from kafka_s3.log.entries import PlannedRange
 from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record

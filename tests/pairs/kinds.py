@@ -14,12 +14,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kafka_s3.converters.connect_avro import avro_schema
-from kafka_s3.converters.connect_schema import read_schema
-from kafka_s3.converters.connect_values import parse
-from kafka_s3.schemas.model import Branch, Schema, schema_of
-from kafka_s3.schemas.nodes import Node, graph
+from kafka_s3.avro.model import Branch, Schema, schema_of
+from kafka_s3.avro.nodes import Node, graph
 from kafka_s3.settings.converters import Converter
+from kafka_s3.values.converters.connect_avro import avro_schema
+from kafka_s3.values.converters.connect_schema import read_schema
+from kafka_s3.values.converters.connect_values import parse
 from tests.engine.envelopes import compact, envelope, random_schema, random_value
 from tests.schemas.strategies import avro_schemas, values_of
 

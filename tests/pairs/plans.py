@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from kafka_s3.memory.registry import MemoryRegistry
+from kafka_s3.adapters.memory.registry import MemoryRegistry
+from kafka_s3.avro.model import Schema, schema_of
+from kafka_s3.avro.nodes import graph
 from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.records import Record
-from kafka_s3.schemas.model import Schema, schema_of
-from kafka_s3.schemas.nodes import graph
 from kafka_s3.settings.converters import Converter
 from kafka_s3.settings.formats import AvroCodec, Format, ParquetCodec
 from kafka_s3.settings.model import Settings

@@ -12,7 +12,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_s3.schemas.model import full_name
+from kafka_s3.avro.model import full_name
 
 
 def plain(body: bytes, key: str) -> bytes:

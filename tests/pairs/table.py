@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from kafka_s3.schemas.model import Branch, Schema
-from kafka_s3.schemas.nodes import Node, graph
+from kafka_s3.avro.model import Branch, Schema
+from kafka_s3.avro.nodes import Node, graph
 from kafka_s3.settings.formats import Format
 from kafka_s3.settings.properties import UserDefined
 from tests.pairs.kinds import ENVELOPE, PLAIN, TYPED, Case

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.families import Member
 from kafka_s3.ports import Registries
 from kafka_s3.records import Record
-from kafka_s3.rows import Stage
 from kafka_s3.settings.formats import Format
 from kafka_s3.settings.properties import UserDefined
+from kafka_s3.values.rows import Stage
+from kafka_s3.write.object_group import Member
 from tests.pairs.exported import export, registries_of, settings_of
 from tests.pairs.kinds import Batch, kinds
 from tests.pairs.readers import avro_values, json_of, parquet_rows

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.families import Member
+from kafka_s3.avro.model import Schema
+from kafka_s3.avro.nodes import graph
 from kafka_s3.ports import Registries
 from kafka_s3.records import Record
-from kafka_s3.schemas.model import Schema
-from kafka_s3.schemas.nodes import graph
 from kafka_s3.settings.formats import Format, ParquetCodec
 from kafka_s3.settings.properties import UserDefined
+from kafka_s3.write.object_group import Member
 from tests.pairs.exported import Exported, export, is_allowed, registries_of, settings_of
 from tests.pairs.framed import unframed
 from tests.pairs.kinds import Batch, Kind, kinds

@@ -9,12 +9,12 @@ from random import Random
 import msgspec
 import pytest
 
-from kafka_s3.commit_log import PlannedRange
-from kafka_s3.export.letters.objects import read_letters
-from kafka_s3.export.log import Log
+from kafka_s3.adapters.memory import MemoryBroker, MemoryRegistry, MemoryStore
+from kafka_s3.bucket.dead_letter_objects import read_letters
+from kafka_s3.dead_letter import context_headers
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.letters import context_headers
-from kafka_s3.memory import MemoryBroker, MemoryRegistry, MemoryStore
+from kafka_s3.log.entries import PlannedRange
+from kafka_s3.log.store import Log
 from kafka_s3.naming import LogLayout
 from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.records import Record, RecordBatch

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from kafka_s3.commit_log import PlannedRange
+from kafka_s3.adapters.memory import MemoryStore
 from kafka_s3.export.task import RangeTask, export_range
-from kafka_s3.memory import MemoryStore
+from kafka_s3.log.entries import PlannedRange
 from kafka_s3.ports import PartitionOffsets
 from kafka_s3.ranges import OffsetRange
 from kafka_s3.records import ColumnBatch, Record

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from kafka_s3.converters.typed import TypedJson
+from kafka_s3.avro.model import schema_of
 from kafka_s3.ports import Registries
 from kafka_s3.records import Record
-from kafka_s3.rows import Unwritable
-from kafka_s3.schemas.model import schema_of
 from kafka_s3.settings.formats import Format
+from kafka_s3.values.converters.typed import TypedJson
+from kafka_s3.values.rows import Unwritable
 from tests.pairs.exported import export, registries_of, settings_of
 from tests.pairs.kinds import ENVELOPE, PLAIN, TYPED, kinds
 from tests.pairs.weights import SMALL, Weight, said, shapes, weighed

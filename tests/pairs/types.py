@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_s3.schemas.model import Branch
+from kafka_s3.avro.model import Branch
 
 _DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
 _RED = {"type": "enum", "name": "n.Suit", "symbols": ["RED", "BLACK"]}

@@ -19,9 +19,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from kafka_s3.avro.model import Schema, schema_of
 from kafka_s3.ports import Registries
 from kafka_s3.records import Record
-from kafka_s3.schemas.model import Schema, schema_of
 from kafka_s3.settings.formats import Format
 from kafka_s3.settings.properties import UserDefined
 from tests.pairs.exported import export, is_allowed, registries_of, settings_of

@@ -14,15 +14,15 @@ from confluent_kafka.schema_registry import Schema
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from kafka_s3.export.log import open_log
-from kafka_s3.export.report import RunReport
+from kafka_s3.adapters.kafka import KafkaBroker as Broker
+from kafka_s3.adapters.kafka import KafkaSource
+from kafka_s3.adapters.s3 import S3Store
 from kafka_s3.export.run import run
-from kafka_s3.export.verify.verify import Kafka, Verified, verify
-from kafka_s3.kafka import KafkaBroker as Broker
-from kafka_s3.kafka import KafkaSource
-from kafka_s3.s3 import S3Store
+from kafka_s3.export.run_report import RunReport
+from kafka_s3.log.store import open_log
 from kafka_s3.settings import Lookups, load
 from kafka_s3.settings.model import Settings
+from kafka_s3.verify.verify import Kafka, Verified, verify
 from kafka_s3.wiring import in_threads, make_exporter, make_registries
 from tests.adapters.loopback import Seen
 from tests.cli.command import write_properties

@@ -15,17 +15,17 @@ import polars
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_s3.families import Body, Holds
-from kafka_s3.memory import MemoryRegistry
+from kafka_s3.adapters.memory import MemoryRegistry
+from kafka_s3.avro.datums import codec
+from kafka_s3.avro.model import Schema, schema_of
 from kafka_s3.naming import DataName, KeyLayout, format_data_key
 from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import ColumnBatch, Record
-from kafka_s3.schemas.datums import codec
-from kafka_s3.schemas.model import Schema, schema_of
 from kafka_s3.settings import from_mapping
 from kafka_s3.settings.model import Settings
-from kafka_s3.writer import RangeWriter, Written
+from kafka_s3.write.object_group import Body, OffsetSpan
+from kafka_s3.write.writer import RangeWriter, Written
 from tests.readers.place import AVRO, JSON, PARQUET, Place
 from tests.support import MINIMAL
 
@@ -156,7 +156,7 @@ class _Nowhere:
     def part(self, member: int, body: bytes) -> None:
         pass
 
-    def close(self, bodies: Sequence[Body], holds: Holds) -> list[str]:
+    def close(self, bodies: Sequence[Body], holds: OffsetSpan) -> list[str]:
         return [format_data_key(KeyLayout(), name) for name in self.names]
 
     def abort(self) -> None:

@@ -9,8 +9,8 @@ from collections import Counter
 import pyarrow.parquet as pq
 from confluent_kafka.serialization import MessageField
 
-from kafka_s3.commit_log import Entry
-from kafka_s3.documents import decode
+from kafka_s3.log.documents import decode
+from kafka_s3.log.entries import Entry
 from tests.readers.everything import ROWS, registered
 from tests.readers.place import PARQUET, Gate, Place
 from tests.readers.test_read_back import COLUMNS

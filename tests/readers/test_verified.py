@@ -12,8 +12,8 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_s3.commit_log import Entry
-from kafka_s3.documents import decode, encode
+from kafka_s3.log.documents import decode, encode
+from kafka_s3.log.entries import Entry
 from tests.readers.conftest import MakePlace
 from tests.readers.everything import ROWS, registered
 from tests.readers.place import AVRO, PARQUET, Connector, Place

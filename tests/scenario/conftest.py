@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_s3.export.garbage import gc
+from kafka_s3.gc import gc
 from tests.scenario.processes import THIS
 
 

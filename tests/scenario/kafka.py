@@ -11,7 +11,7 @@ import itertools
 import json
 from dataclasses import dataclass, field
 
-from kafka_s3.memory import MemoryBroker
+from kafka_s3.adapters.memory import MemoryBroker
 from kafka_s3.ports import PartitionOffsets
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record

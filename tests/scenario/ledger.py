@@ -11,10 +11,10 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from kafka_s3.commit_log import Entry, Epoch, Kind, ObjectEntry, Plan, RangeEntry, sha256_of
-from kafka_s3.documents import decode
-from kafka_s3.letters import decode as decode_letter
-from kafka_s3.letters import letters_layout
+from kafka_s3.dead_letter import decode as decode_letter
+from kafka_s3.dead_letter import letters_layout
+from kafka_s3.log.documents import decode
+from kafka_s3.log.entries import Entry, Epoch, Kind, ObjectEntry, Plan, RangeEntry, sha256_of
 from kafka_s3.naming import DataName, KeyLayout, LogLayout, parse_data_key, parse_seq
 from kafka_s3.ranges import TopicPartition
 from tests.scenario.kafka import BAD, TOPICS, Fact, Gone, Kafka, Moment, Sort

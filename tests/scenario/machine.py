@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kafka_s3.crash_points import CrashPoint
-from kafka_s3.planning import RunRequest
+from kafka_s3.plan.batch import RunRequest
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.run import Policies
 from tests.scenario.kafka import Sort

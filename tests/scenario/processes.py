@@ -16,16 +16,18 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, TypeVar
 
-from kafka_s3 import commit_log, crash_points, documents
+from kafka_s3 import crash_points
+from kafka_s3.adapters.memory import MemoryBroker, MemoryStore
 from kafka_s3.crash_points import CrashPoint
 from kafka_s3.errors import ExporterError, KafkaUnavailable, StoreUnavailable
-from kafka_s3.export import entries, planner
+from kafka_s3.export import append
 from kafka_s3.export import run as export_run
-from kafka_s3.export.garbage import gc
-from kafka_s3.export.reexport import plan, select
-from kafka_s3.memory import MemoryBroker, MemoryStore
+from kafka_s3.gc import gc
+from kafka_s3.log import documents, entries
+from kafka_s3.plan import planner
 from kafka_s3.ports import GET_BYTES_MAX, MultipartUpload, ObjectInfo, OpenUpload, Put
 from kafka_s3.ranges import OffsetRange
+from kafka_s3.reexport import plan, select
 
 Answer = TypeVar("Answer")
 
@@ -77,14 +79,14 @@ class Engine:
     def install(self) -> None:
         """Make the modules that are imported this release."""
         versions = {"format_version": self.format_version}
-        _set(commit_log, "FORMAT_VERSION", self.format_version)
+        _set(entries, "FORMAT_VERSION", self.format_version)
         _set(documents, "FORMAT_VERSION", self.format_version)
         _set(export_run, "BYTES_VERSION", self.bytes_version)
-        _set(entries, "Entry", functools.partial(commit_log.Entry, **versions))
+        _set(append, "Entry", functools.partial(entries.Entry, **versions))
         _set(gc, "workers", _one_by_one)
         _set(select, "workers", _one_by_one)
         for module in (planner, plan):
-            _set(module, "Plan", functools.partial(commit_log.Plan, bytes_version=self.bytes_version, **versions))
+            _set(module, "Plan", functools.partial(entries.Plan, bytes_version=self.bytes_version, **versions))
 
 
 class _Inline(Executor):
@@ -106,7 +108,7 @@ def _set(module: ModuleType, name: str, value: object) -> None:
     setattr(module, name, value)
 
 
-THIS = Engine(commit_log.BYTES_VERSION, commit_log.FORMAT_VERSION)
+THIS = Engine(entries.BYTES_VERSION, entries.FORMAT_VERSION)
 READER = replace(THIS, format_version=10**6)  # whoever only looks
 
 

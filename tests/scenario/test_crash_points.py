@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from kafka_s3.crash_points import CrashPoint
-from kafka_s3.letters import letters_layout
+from kafka_s3.dead_letter import letters_layout
 from kafka_s3.naming import KeyLayout, format_data_key
 from tests.scenario.kafka import Sort
 from tests.scenario.ledger import LOG, name_of

@@ -12,17 +12,17 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kafka_s3.commit_log import Interval, Kind, ObjectEntry, Plan
+from kafka_s3.bucket.orphans import keys_of
+from kafka_s3.bucket.window import log_layout, of_window, window_id
+from kafka_s3.bucket.window_listing import newest_first
+from kafka_s3.dead_letter import decode as decode_letter
 from kafka_s3.errors import DataError, TemporaryError
-from kafka_s3.export.garbage.orphans import keys_of
-from kafka_s3.export.log import Log
-from kafka_s3.export.reexport.listing import newest_first
-from kafka_s3.export.reexport.run import run as run_again
-from kafka_s3.export.reexport.run import withdraw
-from kafka_s3.export.reexport.window import log_layout, of_window, window_id
 from kafka_s3.export.run import Exporter
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.letters import decode as decode_letter
+from kafka_s3.log.entries import Interval, Kind, ObjectEntry, Plan
+from kafka_s3.log.store import Log
+from kafka_s3.reexport.run import run as run_again
+from kafka_s3.reexport.run import withdraw
 from kafka_s3.settings.model import Settings
 from tests.scenario.kafka import Fact, Sort
 from tests.scenario.processes import THIS, Engine, Fate, Process

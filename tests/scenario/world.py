@@ -6,17 +6,15 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from kafka_s3.adapters.memory import MemoryStore
 from kafka_s3.errors import LogDamaged, TopicMissing
-from kafka_s3.export.garbage.gc import collect, delete
-from kafka_s3.export.rewind import accept_by_hand, look, rewind
 from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.export.verify.verify import Kafka as Against
-from kafka_s3.export.verify.verify import verify
-from kafka_s3.memory import MemoryStore
-from kafka_s3.planning import RunRequest
+from kafka_s3.gc.gc import collect, delete
+from kafka_s3.plan.batch import RunRequest
 from kafka_s3.ports import Broker, ObjectStore
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.rewind.rewind import accept_by_hand, look, rewind
 from kafka_s3.settings.formats import FileSettings, Format, Gzip, NoCompression
 from kafka_s3.settings.model import Settings
 from kafka_s3.settings.paths import (
@@ -30,6 +28,8 @@ from kafka_s3.settings.paths import (
 from kafka_s3.settings.run import Policies
 from kafka_s3.settings.schedule import ScheduleSettings
 from kafka_s3.settings.values import NullValues
+from kafka_s3.verify.verify import Kafka as Against
+from kafka_s3.verify.verify import verify
 from tests.scenario.kafka import TOPICS, Fact, Kafka, Sort
 from tests.scenario.ledger import Ledger, name_of
 from tests.scenario.processes import READER, THIS, Engine, Fate, Process

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from kafka_s3.schedule import following
+from kafka_s3.plan.schedule import following
 from kafka_s3.settings.schedule import ScheduleSettings
 from tests.cli.command import write_properties
 from tests.scheduler.world import ENDED, PAUSED_MINUTES, Api, Gate, Pause, Proxy, World, bucket_of, lines, until

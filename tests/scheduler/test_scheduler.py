@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kafka_s3.commit_log import Entry, Interval
-from kafka_s3.schedule import following, last_complete, latest
+from kafka_s3.log.entries import Entry, Interval
+from kafka_s3.plan.schedule import following, last_complete, latest
 from tests.scheduler.world import PAUSED_MINUTES, Pause, Run, World, lines, until
 
 pytestmark = pytest.mark.scheduler

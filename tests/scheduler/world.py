@@ -23,7 +23,7 @@ import psutil
 from click.testing import Result
 from confluent_kafka import Producer
 
-from kafka_s3.commit_log import Entry
+from kafka_s3.log.entries import Entry
 from kafka_s3.settings.schedule import ScheduleSettings
 from tests.cli.command import call
 from tests.processes import below, command_of

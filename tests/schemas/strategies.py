@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kafka_s3.schemas.model import Avro, Branch, Schema, full_name, schema_of
+from kafka_s3.avro.model import Avro, Branch, Schema, full_name, schema_of
 
 PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 SYMBOLS = ("RED", "GREEN", "BLUE", "_x1", "a")

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.schemas.arrow import DEPTH_MAX, ColumnsError, arrow_type, can_misfit, from_values, may_be_null, misfits
-from kafka_s3.schemas.model import Branch, Schema, full_name, schema_of
+from kafka_s3.avro.arrow import DEPTH_MAX, ColumnsError, arrow_type, can_misfit, from_values, may_be_null, misfits
+from kafka_s3.avro.model import Branch, Schema, full_name, schema_of
 from kafka_s3.shown import plain
 from tests.schemas.strategies import avro_schemas, values_of
 

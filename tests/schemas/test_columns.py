@@ -13,14 +13,14 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.schemas.arrow import ColumnsError, arrow_type, from_values
-from kafka_s3.schemas.column_nodes import ITEMS_MAX, ROUNDS_MAX
-from kafka_s3.schemas.columns import TYPES_MAX, columns_of
-from kafka_s3.schemas.datums import codec
-from kafka_s3.schemas.encode import long_bytes
-from kafka_s3.schemas.model import Branch, Schema, schema_of
-from kafka_s3.schemas.vectors import Buffer
-from kafka_s3.schemas.walk import FEW
+from kafka_s3.avro.arrow import ColumnsError, arrow_type, from_values
+from kafka_s3.avro.batch_reader import TYPES_MAX, columns_of
+from kafka_s3.avro.column_nodes import ITEMS_MAX, ROUNDS_MAX
+from kafka_s3.avro.datum_reader import FEW
+from kafka_s3.avro.datum_writer import long_bytes
+from kafka_s3.avro.datums import codec
+from kafka_s3.avro.model import Branch, Schema, schema_of
+from kafka_s3.avro.vectors import Buffer
 from tests.schemas.strategies import avro_schemas, values_of
 from tests.schemas.test_arrow import held
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafka_s3.schemas.compatibility import Changed, Keep, Reason, Refused, Verdict, compare
-from kafka_s3.schemas.model import Avro, Compatibility, Schema, schema_of
+from kafka_s3.avro.compatibility import Changed, Incompatible, Keep, Reason, Verdict, compare
+from kafka_s3.avro.model import Avro, Compatibility, Schema, schema_of
 
 DIFFERENT = Reason.DIFFERENT_SCHEMA
 VERSION = Reason.DIFFERENT_VERSION
@@ -213,7 +213,7 @@ def test_a_difference_says_where() -> None:
 def test_versions_are_needed(mode: Compatibility, record: int | None, current: int | None) -> None:
     """Without a version on either side the sink throws, whether or not the schemas are the same; NONE needs none."""
     refused = compare(v(record), v(current), mode)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Incompatible)
     assert re.match(rf"Schema version required for {mode.value} compatibility: n\.R has none", refused.sentence)
     kept = compare(v(record), v(current), Compatibility.NONE)
     assert kept == (KEEP if record == current else Changed(DIFFERENT))
@@ -223,5 +223,5 @@ def test_versions_are_needed(mode: Compatibility, record: int | None, current: i
 def test_values_without_a_schema_keep_to_themselves(mode: Compatibility) -> None:
     """Both without: nothing changes. One without: the sink throws."""
     assert compare(None, None, mode) == KEEP
-    assert isinstance(compare(None, v(1), mode), Refused)
-    assert isinstance(compare(v(1), None, mode), Refused)
+    assert isinstance(compare(None, v(1), mode), Incompatible)
+    assert isinstance(compare(v(1), None, mode), Incompatible)

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_s3 import shown
-from kafka_s3.schemas.datums import codec
-from kafka_s3.schemas.encode import long_bytes
-from kafka_s3.schemas.model import Branch, Schema, schema_of
-from kafka_s3.schemas.walk import FEW, NESTING_MAX, VALUES_MAX, NotADatum, read, reader
+from kafka_s3.avro.datum_reader import FEW, NESTING_MAX, VALUES_MAX, NotADatum, read, reader
+from kafka_s3.avro.datum_writer import long_bytes
+from kafka_s3.avro.datums import codec
+from kafka_s3.avro.model import Branch, Schema, schema_of
 from tests.schemas.strategies import avro_schemas, values_of
 
 calm = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_s3.schemas.compatibility import Refused, compare
-from kafka_s3.schemas.groups import GROUPS_MAX, Groups, _size
-from kafka_s3.schemas.model import Compatibility, Schema, schema_of
-from kafka_s3.schemas.project import projector
+from kafka_s3.avro.compatibility import Incompatible, compare
+from kafka_s3.avro.groups import GROUPS_MAX, Groups, _size
+from kafka_s3.avro.model import Compatibility, Schema, schema_of
+from kafka_s3.avro.project import projector
 from tests.schemas.evolution import evolved, is_valid
 from tests.schemas.strategies import avro_schemas, values_of
 
@@ -98,7 +98,7 @@ def test_a_schema_without_a_version_is_refused() -> None:
     """As in the sink, from the first record on; in mode NONE it is not."""
     bare = version(None, "A")
     first, second = written(Compatibility.BACKWARD, bare, V1)
-    assert isinstance(first, Refused)
+    assert isinstance(first, Incompatible)
     assert second == V1
     assert written(Compatibility.NONE, bare) == [bare]
 
@@ -125,7 +125,7 @@ def test_a_schema_for_each_record_is_compared_with_few(mode: Compatibility, monk
         compared += 1
         return compare(*asked)
 
-    monkeypatch.setattr("kafka_s3.schemas.groups.compare", counting)
+    monkeypatch.setattr("kafka_s3.avro.groups.compare", counting)
     written(mode, *(version(number, f"G{number}") for number in range(300)))
     assert compared <= (0 if mode is Compatibility.NONE else 300 * GROUPS_MAX)
 

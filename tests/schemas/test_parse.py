@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.schemas.model import Schema
-from kafka_s3.schemas.parse import BRACKETS_MAX, EXPANDED_MAX, NESTING_MAX, TEXT_MAX, SchemaError, parse_avro
+from kafka_s3.avro.model import Schema
+from kafka_s3.avro.parse import BRACKETS_MAX, EXPANDED_MAX, NESTING_MAX, TEXT_MAX, SchemaError, parse_avro
 from kafka_s3.shown import plain
 from tests.schemas.strategies import avro_schemas
 

@@ -12,11 +12,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kafka_s3 import shown
-from kafka_s3.schemas.compatibility import Keep, compare
-from kafka_s3.schemas.model import Avro, Branch, Compatibility, Schema, schema_of
-from kafka_s3.schemas.nodes import Node, graph
-from kafka_s3.schemas.parse import SchemaError
-from kafka_s3.schemas.project import float32, projector, unchanged
+from kafka_s3.avro.compatibility import Keep, compare
+from kafka_s3.avro.model import Avro, Branch, Compatibility, Schema, schema_of
+from kafka_s3.avro.nodes import Node, graph
+from kafka_s3.avro.parse import SchemaError
+from kafka_s3.avro.project import float32, projector, unchanged
 from tests.schemas.evolution import evolved, is_valid, same
 from tests.schemas.strategies import avro_schemas, values_of
 

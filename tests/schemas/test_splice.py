@@ -11,18 +11,18 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.converters.avro import AvroRows, AvroValues
-from kafka_s3.memory.registry import MemoryRegistry
+from kafka_s3.adapters.memory.registry import MemoryRegistry
+from kafka_s3.avro.batch_reader import columns_of
+from kafka_s3.avro.datums import codec
+from kafka_s3.avro.model import Schema, schema_of
+from kafka_s3.avro.parse import SchemaError
+from kafka_s3.avro.physical_schema import bare
+from kafka_s3.avro.project import projector
+from kafka_s3.avro.splice import Copied, splice
 from kafka_s3.ports import RegisteredSchema
-from kafka_s3.rows import Tombstone
-from kafka_s3.schemas.bare import bare
-from kafka_s3.schemas.columns import columns_of
-from kafka_s3.schemas.datums import codec
-from kafka_s3.schemas.model import Schema, schema_of
-from kafka_s3.schemas.parse import SchemaError
-from kafka_s3.schemas.project import projector
-from kafka_s3.schemas.splice import Copied, splice
 from kafka_s3.settings.registry import SubjectNames
+from kafka_s3.values.converters.avro import AvroRows, AvroValues
+from kafka_s3.values.rows import Tombstone
 from tests.schemas.evolution import evolved
 from tests.schemas.strategies import avro_schemas, values_of
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_s3.avro.model import Compatibility
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.schemas.model import Compatibility
 from kafka_s3.settings import Loaded, Lookups, from_mapping, load, loading
 from kafka_s3.settings.converters import Converter, ConverterSettings, Envelope, EnvelopeField, HeaderConverter
 from kafka_s3.settings.formats import AvroCodec, DecimalFormat, FileSettings, Format, Gzip, ParquetCodec

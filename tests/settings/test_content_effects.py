@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.export.preview import preview
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
+from kafka_s3.report.preview import preview
 from kafka_s3.settings import Loaded
 from tests.engine.members import HEADERS, KEYS, WRITE, enveloped, rows_of
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from kafka_s3.adapters.memory import MemoryBroker, MemoryStore
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.export.preview import preview
 from kafka_s3.export.run import Exporter, run
 from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.memory import MemoryBroker, MemoryStore
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
+from kafka_s3.report.preview import preview
 from kafka_s3.settings import Loaded, catalogue
 from kafka_s3.settings.properties import Supported
 from tests.settings import test_content_effects

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JError
 
-from kafka_s3 import spark
 from kafka_s3.errors import EXIT_TEMPORARY
+from kafka_s3.spark import driver
 from tests.support import make_settings
 
 ARGUMENTS = ["--connector", "/connectors/orders.properties", "--run-id", "r"]
@@ -24,9 +24,9 @@ def fail(monkeypatch: pytest.MonkeyPatch) -> Any:
         def context(_: object) -> Any:
             raise Py4JError(text)
 
-        monkeypatch.setattr(spark, "die_with_parent", lambda: None)
-        monkeypatch.setattr(spark, "_settings", lambda _: make_settings())
-        monkeypatch.setattr(spark, "_context", context)
+        monkeypatch.setattr(driver, "die_with_parent", lambda: None)
+        monkeypatch.setattr(driver, "_settings", lambda _: make_settings())
+        monkeypatch.setattr(driver, "_context", context)
 
     return fail_with
 
@@ -34,7 +34,7 @@ def fail(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_full_disk_of_sparks_is_a_sentence(fail: Any, capfd: pytest.CaptureFixture[str]) -> None:
     """SPARK_LOCAL_DIRS names a folder without room: a retry is worth it, no trace, and what to do."""
     fail(FULL)
-    assert spark.main(ARGUMENTS) == EXIT_TEMPORARY
+    assert driver.main(ARGUMENTS) == EXIT_TEMPORARY
     said = capfd.readouterr().err
     assert "Failed to create a temp directory (under /full)" in said
     assert "let SPARK_LOCAL_DIRS name a folder" in said
@@ -46,4 +46,4 @@ def test_a_bug_in_a_task_is_no_sentence(fail: Any) -> None:
     """What a task raised is ours, and its trace is wanted."""
     fail("PythonException: Traceback …")
     with pytest.raises(Py4JError):
-        spark.main(ARGUMENTS)
+        driver.main(ARGUMENTS)

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import click
 
+from kafka_s3.adopt.adopt import Found, Progress, adopt, look
+from kafka_s3.adopt.decide import Basis, Choice, Decision
+from kafka_s3.adopt.objects import Tail
+from kafka_s3.adopt.positions import parse_positions
 from kafka_s3.cli.common import (
     as_json,
     configured,
@@ -20,11 +24,7 @@ from kafka_s3.cli.common import (
     progress_bar,
 )
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.export.adopt.adopt import Found, Progress, adopt, look
-from kafka_s3.export.adopt.decide import Basis, Choice, Decision
-from kafka_s3.export.adopt.objects import Tail
-from kafka_s3.export.adopt.positions import parse_positions
-from kafka_s3.planning import RunRequest
+from kafka_s3.plan.batch import RunRequest
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.shown import printable
 from kafka_s3.wiring import make_exporter
@@ -65,7 +65,7 @@ def command(
     if from_group is not None and from_objects:
         raise click.UsageError("--from-group and --from-objects exclude each other: whose word counts?")
     settings = load_configuration(config, worker).settings
-    from kafka_s3.kafka import KafkaSource
+    from kafka_s3.adapters.kafka import KafkaSource
 
     exporter = make_exporter(settings)
     basis = Basis.GROUP if from_group else Basis.OBJECTS if from_objects else Basis.AGREED

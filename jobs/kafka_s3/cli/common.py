@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kafka_s3.commit_log import Interval
+from kafka_s3.log.entries import Interval
 from kafka_s3.settings import Loaded, load, lookups_of
 from kafka_s3.shown import printable, printable_json, printable_lines
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from kafka_s3.bucket.folders import Named
+from kafka_s3.bucket.orphans import Fate
 from kafka_s3.cli.common import (
     as_json,
     configured,
@@ -19,9 +21,7 @@ from kafka_s3.cli.common import (
     progress_bar,
 )
 from kafka_s3.cli.verify import orphan_values
-from kafka_s3.export.garbage.gc import Deleted, Garbage, Progress, collect, delete
-from kafka_s3.export.garbage.orphans import Fate
-from kafka_s3.export.garbage.places import Named
+from kafka_s3.gc.gc import Deleted, Garbage, Progress, collect, delete
 from kafka_s3.shown import printable
 from kafka_s3.wiring import make_log
 

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from kafka_s3.cli.common import Time, echo, interval_text, now_ms
-from kafka_s3.commit_log import Interval
-from kafka_s3.schedule import last_complete
+from kafka_s3.log.entries import Interval
+from kafka_s3.plan.schedule import last_complete
 from kafka_s3.settings.schedule import ScheduleSettings
 
 Function = TypeVar("Function", bound=Callable[..., Any])

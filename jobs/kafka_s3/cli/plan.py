@@ -20,12 +20,12 @@ from kafka_s3.cli.common import (
     print_table,
 )
 from kafka_s3.cli.interval import chosen_interval, for_a_time
-from kafka_s3.commit_log import Plan, to_builtins
-from kafka_s3.export.forecast import Finish, Forecast, Make, Nothing, Void, forecast
-from kafka_s3.export.report import RunReport
 from kafka_s3.export.run import prepare
-from kafka_s3.planning import RunRequest
-from kafka_s3.troubles import LeftOut
+from kafka_s3.export.run_report import RunReport
+from kafka_s3.log.entries import Plan, to_builtins
+from kafka_s3.plan.anomalies import ExcludedPartition
+from kafka_s3.plan.batch import RunRequest
+from kafka_s3.report.forecast import Finish, Forecast, Make, Nothing, Void, forecast
 from kafka_s3.wiring import make_exporter
 
 
@@ -68,7 +68,7 @@ def _as_json(found: Forecast, *, written: bool) -> dict[str, object]:
     }
 
 
-def _left_out(left: LeftOut) -> dict[str, object]:
+def _left_out(left: ExcludedPartition) -> dict[str, object]:
     return {
         "topic": left.tp.topic,
         "partition": left.tp.partition,

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import click
 
+from kafka_s3.adapters.memory.registry import folder_registry
 from kafka_s3.cli.common import Time, configured, count, echo, load_configuration, now_ms
 from kafka_s3.cli.record_lines import RecordLineError, parse_records
 from kafka_s3.errors import ConfigurationError, ExporterError
-from kafka_s3.export.preview import GivenRecord, Preview, preview
-from kafka_s3.memory.registry import folder_registry
 from kafka_s3.ports import Registries
+from kafka_s3.report.preview import GivenRecord, Preview, preview
 from kafka_s3.settings import Settings
 from kafka_s3.settings.converters import Converter
 from kafka_s3.shown import printable_json
-from kafka_s3.writer import Rejected
+from kafka_s3.write.writer import Rejected
 
 
 @click.command("preview", short_help="What a configuration makes of given records.")

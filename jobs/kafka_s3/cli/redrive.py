@@ -10,9 +10,9 @@ from typing import Any, Final
 import click
 
 from kafka_s3.cli.common import Time, as_json, configured, count, echo, load_configuration, now_ms, print_json
-from kafka_s3.export.letters.redrive import Redriven, Wanted, redrive
-from kafka_s3.rows import Stage
+from kafka_s3.dead_letters.redrive import Redriven, Wanted, redrive
 from kafka_s3.shown import printable
+from kafka_s3.values.rows import Stage
 from kafka_s3.wiring import make_log
 
 _TOPIC: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
@@ -99,7 +99,7 @@ def command(
     if since is not None and until is not None and until <= since:
         raise click.UsageError("--until is not after --since.")
     settings = load_configuration(config, worker).settings
-    from kafka_s3.kafka import RedriveTopics
+    from kafka_s3.adapters.kafka import RedriveTopics
 
     log = make_log(settings)
     wanted = Wanted(topic, partition, offsets, since, until, stage, error)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from kafka_s3.bucket.window import of_window, window_id
 from kafka_s3.cli.common import Time, configured, echo, iso, load_configuration, now_ms
-from kafka_s3.commit_log import Interval
-from kafka_s3.export.reexport.run import run, withdraw
-from kafka_s3.export.reexport.window import of_window, window_id
-from kafka_s3.planning import RunRequest
+from kafka_s3.log.entries import Interval
+from kafka_s3.plan.batch import RunRequest
+from kafka_s3.reexport.run import run, withdraw
 from kafka_s3.wiring import in_threads, make_exporter
 
 

@@ -20,10 +20,10 @@ from kafka_s3.cli.common import (
     print_json,
     print_table,
 )
-from kafka_s3.commit_log import Entry, to_builtins
-from kafka_s3.export.rewind import Found, accept_by_hand, look, rewind
-from kafka_s3.planning import RunRequest
+from kafka_s3.log.entries import Entry, to_builtins
+from kafka_s3.plan.batch import RunRequest
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.rewind.rewind import Found, accept_by_hand, look, rewind
 from kafka_s3.wiring import make_exporter
 
 

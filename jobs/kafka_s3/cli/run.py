@@ -22,16 +22,16 @@ from kafka_s3.cli.common import (
     progress_bar,
 )
 from kafka_s3.cli.interval import chosen_interval, for_a_time
-from kafka_s3.commit_log import Entry, Interval
 from kafka_s3.errors import EXIT_DONE, ExporterError
-from kafka_s3.export.completeness import Ran, mark_complete
 from kafka_s3.export.diagnosis import Said, TopicRejected, rejections, said
-from kafka_s3.export.log import Committed
-from kafka_s3.export.report import RunReport
 from kafka_s3.export.run import Exporter, Tell, prepare, run
-from kafka_s3.export.status import problems
+from kafka_s3.export.run_report import RunReport
 from kafka_s3.export.task import RangeResult, RangeTask
-from kafka_s3.planning import RunRequest
+from kafka_s3.log.entries import Entry, Interval
+from kafka_s3.log.store import Committed
+from kafka_s3.plan.batch import RunRequest
+from kafka_s3.publish.completeness import Ran, mark_complete
+from kafka_s3.report.status import problems
 from kafka_s3.settings import Settings
 from kafka_s3.shown import printable
 from kafka_s3.wiring import in_threads, make_exporter, report_letters

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from kafka_s3.cli.common import configured, count, echo, in_parallel, load_configuration
-from kafka_s3.export.sign import Found, confirm, look
 from kafka_s3.shown import printable
+from kafka_s3.sign.sign import Found, confirm, look
 from kafka_s3.signing import NO_KEY, Signed
 from kafka_s3.wiring import make_log
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.job import LOCAL_CONF, application_path, driver_environment
-from kafka_s3.lifetime import die_with_parent
-from kafka_s3.planning import RunRequest
-from kafka_s3.scratch import scratch
+from kafka_s3.plan.batch import RunRequest
+from kafka_s3.spark.job import LOCAL_CONF, application_path, driver_environment
+from kafka_s3.spark.parent_death import die_with_parent
+from kafka_s3.spark.scratch import scratch
 
 
 def submit(master: str, config: Path, worker: Path | None, request: RunRequest, is_quiet: bool = False) -> int:

@@ -22,10 +22,10 @@ from kafka_s3.cli.common import (
     print_table,
 )
 from kafka_s3.cli.problems import as_json_problem, print_problem
-from kafka_s3.commit_log import Entry, to_builtins
-from kafka_s3.export.health import Health, duration_text, look
-from kafka_s3.export.reexport import ReexportedWindow, windows
-from kafka_s3.export.status import PartitionStatus, Status, summary
+from kafka_s3.log.entries import Entry, to_builtins
+from kafka_s3.reexport import ReexportedWindow, windows
+from kafka_s3.report.health import Health, duration_text, look
+from kafka_s3.report.status import PartitionStatus, Status, summary
 from kafka_s3.settings.run import Policies
 from kafka_s3.wiring import make_broker, make_log
 

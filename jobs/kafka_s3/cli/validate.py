@@ -13,7 +13,7 @@ from kafka_s3.joda.zones import zone
 from kafka_s3.settings import Loaded, Settings
 from kafka_s3.settings.paths import TimePartitioner
 from kafka_s3.settings.values import NullValues
-from kafka_s3.sorting import Sorting
+from kafka_s3.write.routing import ObjectRouter
 
 _NEEDLESS = "needless: "
 _SAMPLE_MS = 1_709_214_417_678  # no two parts of this time are equal: a path shows which letters mean what
@@ -74,7 +74,7 @@ def _print(config: Path, loaded: Loaded) -> None:
 
 def _beside(settings: Settings) -> list[str]:
     """What readers of a plain listing have to leave out: pyarrow, for one, reads whatever lies in a folder."""
-    format, sorting = settings.format, Sorting(settings)
+    format, sorting = settings.format, ObjectRouter(settings)
     beside = [f"*{extension}" for extension in sorting.extensions[1:]]
     if format.null_values is NullValues.WRITE:
         beside.append(f"{format.tombstone_path}/")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from kafka_s3.bucket.orphans import Orphan
 from kafka_s3.cli.common import (
     as_json,
     configured,
@@ -22,11 +23,10 @@ from kafka_s3.cli.common import (
 )
 from kafka_s3.cli.problems import as_json_problem, print_problem
 from kafka_s3.export.diagnosis import Problem
-from kafka_s3.export.garbage.orphans import Orphan
-from kafka_s3.export.status import problems
-from kafka_s3.export.verify.verify import Kafka, Progress, Verified, verify
+from kafka_s3.report.status import problems
 from kafka_s3.settings import Settings
 from kafka_s3.shown import printable
+from kafka_s3.verify.verify import Kafka, Progress, Verified, verify
 from kafka_s3.wiring import make_broker, make_log, make_registries
 
 _ORPHANS_SHOWN = 20
@@ -80,7 +80,7 @@ def orphan_values(orphan: Orphan) -> dict[str, object]:
 
 
 def _kafka(settings: Settings) -> Kafka:
-    from kafka_s3.kafka import KafkaSource
+    from kafka_s3.adapters.kafka import KafkaSource
 
     return Kafka(make_broker(settings), KafkaSource(settings.kafka), make_registries(settings))
 

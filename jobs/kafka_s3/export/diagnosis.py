@@ -3,11 +3,11 @@ give alike.
 
 | problem | what a run does about it |
 |---|---|
-| `Refused` | it ends at once, with this error, and writes nothing |
-| `LeftOut` | it exports the other partitions, and ends as failed |
+| `RunBlocked` | it ends at once, with this error, and writes nothing |
+| `ExcludedPartition` | it exports the other partitions, and ends as failed |
 | `RangeFailed` | it tries the range again, and ends as failed where that fails again |
 | `TopicRejected` | its commit left out most records of a topic: it ended as failed, and the commit stands |
-| `LettersUnsent` | it sends them after its last commit, and ends as failed where that fails |
+| `DeadLettersUnsent` | it sends them after its last commit, and ends as failed where that fails |
 
 Nothing here writes. What a run would find out only by reading records, or by writing, is not known before it did.
 """
@@ -21,15 +21,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, assert_never
 
-from kafka_s3.commit_log import Entry, FailedRange, RangeEntry, Refusal, Stop, TopicState
+from kafka_s3.bucket import owners
+from kafka_s3.bucket.dead_letter_marks import reported
 from kafka_s3.errors import EXIT_DATA, ConfigurationError, DataError, ExporterError, Fenced, TemporaryError
-from kafka_s3.export import first_use
-from kafka_s3.export.letters.reported import reported
-from kafka_s3.export.log import Committed, Log
-from kafka_s3.export.planner import World
+from kafka_s3.log.entries import Entry, FailedRange, RangeEntry, Refusal, Stop, TopicState
+from kafka_s3.log.store import Committed, Log
+from kafka_s3.plan.anomalies import Anomaly, ExcludedPartition
+from kafka_s3.plan.planner import KafkaSnapshot
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Settings
-from kafka_s3.troubles import LeftOut, Trouble
 
 #: Entries that are looked at for rejected records, whatever else of the log is shown.
 JUDGED_ENTRIES: Final = 10
@@ -41,7 +41,7 @@ _PARTITIONS_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RunBlocked:
     """A run ends with this error before it has done anything."""
 
     error: ExporterError
@@ -74,7 +74,7 @@ class TopicRejected:
 
 
 @dataclass(frozen=True, slots=True)
-class LettersUnsent:
+class DeadLettersUnsent:
     """Dead letters of commits that are not in their topic."""
 
     to: str
@@ -82,7 +82,7 @@ class LettersUnsent:
     first_seq: int
 
 
-Problem = Refused | LeftOut | RangeFailed | TopicRejected | LettersUnsent
+Problem = RunBlocked | ExcludedPartition | RangeFailed | TopicRejected | DeadLettersUnsent
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def of_log(settings: Settings, log: Log, committed: Sequence[Committed]) -> list
     entries = [each.entry for each in committed]
     if not entries:
         unseen = {topic: TopicState(topic_id="") for topic in settings.topics}
-        asks = [partial(first_use.check_no_traces, log, settings, unseen)]
+        asks = [partial(owners.check_no_traces, log, settings, unseen)]
         return list(_refused(asks))
     found: list[Problem] = [*failed_ranges(settings, entries[0])]
     most = settings.dead_letters.fraction_attention
@@ -113,16 +113,14 @@ def of_log(settings: Settings, log: Log, committed: Sequence[Committed]) -> list
     return [*found, unsent] if unsent is not None else found
 
 
-def of_world(settings: Settings, log: Log, head: Committed | None, world: World) -> list[Problem]:
+def of_world(settings: Settings, log: Log, head: Committed | None, world: KafkaSnapshot) -> list[Problem]:
     """What Kafka says beside the log: partitions that are left out, topics that are not this connector's."""
     asks: list[Callable[[], object]] = []
     if head is None:
-        asks.append(partial(first_use.check_no_traces, log, settings, world.topics))
+        asks.append(partial(owners.check_no_traces, log, settings, world.topics))
     has_log = head is not None
-    asks += [
-        partial(first_use.check_no_data, log, settings, topic, has_log=has_log) for topic in sorted(world.first_seen)
-    ]
-    asks += [partial(first_use.is_ours, log, settings, topic) for topic in _to_claim(world)]
+    asks += [partial(owners.check_no_data, log, settings, topic, has_log=has_log) for topic in sorted(world.first_seen)]
+    asks += [partial(owners.is_ours, log, settings, topic) for topic in _to_claim(world)]
     left_out = [left for left in world.left_out if not left.is_allowed(settings.policies)]
     return [*_refused(asks), *left_out]
 
@@ -176,7 +174,7 @@ def _rejected(topic: str, seq: int, ranges: Sequence[RangeEntry]) -> TopicReject
     )
 
 
-def _unsent(settings: Settings, log: Log, entries: Sequence[Entry]) -> LettersUnsent | None:
+def _unsent(settings: Settings, log: Log, entries: Sequence[Entry]) -> DeadLettersUnsent | None:
     """One LIST where everything was sent."""
     to = settings.dead_letters.topic
     if to is None:
@@ -196,10 +194,10 @@ def _unsent(settings: Settings, log: Log, entries: Sequence[Entry]) -> LettersUn
     ]
     if not with_letters:
         return None
-    return LettersUnsent(to, sum(letters for _, letters in with_letters), min(seq for seq, _ in with_letters))
+    return DeadLettersUnsent(to, sum(letters for _, letters in with_letters), min(seq for seq, _ in with_letters))
 
 
-def _to_claim(world: World) -> list[str]:
+def _to_claim(world: KafkaSnapshot) -> list[str]:
     """Topics whose owner the next plan asks for; of those that the log calls our own, a few."""
     waiting = {tp.topic for tp in world.exportable() if world.offsets[tp].last_stable > world.position(tp)}
     waiting -= world.first_seen
@@ -207,7 +205,7 @@ def _to_claim(world: World) -> list[str]:
     return sorted(waiting - set(own)) + own[:_OWNERS_ASKED]
 
 
-def _refused(asks: Sequence[Callable[[], object]]) -> Iterator[Refused]:
+def _refused(asks: Sequence[Callable[[], object]]) -> Iterator[RunBlocked]:
     """The errors of questions that a run asks too, each once."""
     said = set()
     for ask in asks:
@@ -218,17 +216,17 @@ def _refused(asks: Sequence[Callable[[], object]]) -> Iterator[Refused]:
         except (DataError, ConfigurationError) as error:
             if str(error) not in said:
                 said.add(str(error))
-                yield Refused(error)
+                yield RunBlocked(error)
 
 
 def exit_status(problem: Problem) -> int:
     """What a run ends with because of a problem, as far as it knows by itself."""
     match problem:
-        case Refused(error):
+        case RunBlocked(error):
             return error.exit_status
-        case LeftOut():
+        case ExcludedPartition():
             return problem.exit_status
-        case RangeFailed() | TopicRejected() | LettersUnsent():
+        case RangeFailed() | TopicRejected() | DeadLettersUnsent():
             return EXIT_DATA
         case _ as never:
             assert_never(never)
@@ -236,12 +234,12 @@ def exit_status(problem: Problem) -> int:
 
 def is_of_log(problem: Problem) -> bool:
     """Whether `of_log` finds it out."""
-    return isinstance(problem, RangeFailed | TopicRejected | LettersUnsent)
+    return isinstance(problem, RangeFailed | TopicRejected | DeadLettersUnsent)
 
 
 def is_silence(problem: Problem) -> bool:
     """Whether something did not answer, and nothing else is known to be wrong."""
-    return isinstance(problem, Refused) and isinstance(problem.error, TemporaryError)
+    return isinstance(problem, RunBlocked) and isinstance(problem.error, TemporaryError)
 
 
 # In words.
@@ -250,15 +248,15 @@ def is_silence(problem: Problem) -> bool:
 def said(problem: Problem, config: str = "CONFIG") -> Said:
     """A problem for people; `config`: the connector's file, as commands are given it."""
     match problem:
-        case Refused(error):
+        case RunBlocked(error):
             return Said(error.what, error.next.replace("CONFIG", config))
-        case LeftOut():
+        case ExcludedPartition():
             return Said(str(problem), _go_on(problem, config))
         case RangeFailed(failed):
             return Said(failed.reason, _try_again(failed, config))
         case TopicRejected():
             return Said(_rejected_text(problem), f"The commit stands. {get_back(problem, config)}")
-        case LettersUnsent(to, letters, first_seq):
+        case DeadLettersUnsent(to, letters, first_seq):
             return Said(
                 f"{letters:,} dead letters were not sent to topic {to}, from commit {first_seq} on.",
                 f"They are safe in the bucket, and the next run sends them: kafka-s3 run {config} says why it cannot.",
@@ -270,15 +268,15 @@ def said(problem: Problem, config: str = "CONFIG") -> Said:
 def label(problem: Problem) -> str:
     """The kind of a problem in a word or two."""
     match problem:
-        case Refused():
+        case RunBlocked():
             return "A run would stop"
-        case LeftOut():
+        case ExcludedPartition():
             return "Left out"
         case RangeFailed(failed):
             return f"Failed: {failed.tp} [{failed.start}, {failed.end})"
         case TopicRejected():
             return "Rejected"
-        case LettersUnsent():
+        case DeadLettersUnsent():
             return "Not sent"
         case _ as never:
             assert_never(never)
@@ -329,14 +327,14 @@ def _try_again(failed: FailedRange, config: str) -> str:
             assert_never(never)
 
 
-def _go_on(left: LeftOut, config: str) -> str:
+def _go_on(left: ExcludedPartition, config: str) -> str:
     """The command that resolves it, or what to do where none can."""
-    if left.trouble is Trouble.UNREACHABLE:
+    if left.trouble is Anomaly.UNREACHABLE:
         return f"When its broker is back: kafka-s3 run {config}"
-    if left.trouble is Trouble.DELETED:
+    if left.trouble is Anomaly.DELETED:
         return f"Until then the others are exported: kafka-s3 plan {config}"
     if left.resume is None:
         return f"Export it again from where Kafka's log is as it was: kafka-s3 rewind {config} --to {left.tp}=OFFSET"
-    name = left.tp.topic if left.trouble is Trouble.RECREATED else str(left.tp)
-    policy = "export.on.topic.recreated=restart" if left.trouble is Trouble.RECREATED else "export.on.data.loss=record"
+    name = left.tp.topic if left.trouble is Anomaly.RECREATED else str(left.tp)
+    policy = "export.on.topic.recreated=restart" if left.trouble is Anomaly.RECREATED else "export.on.data.loss=record"
     return f"To go on all the same: kafka-s3 rewind {config} --accept {name}, or {policy} for every run"

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from kafka_s3.errors import LogDamaged
-from kafka_s3.export.log import Log
+from kafka_s3.log.store import Log
 from kafka_s3.naming import parse_seq
 from kafka_s3.settings.model import Settings
 from kafka_s3.settings.paths import RecordTime, TimePartitioner

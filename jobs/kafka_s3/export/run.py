@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kafka_s3 import __version__
-from kafka_s3.commit_log import BYTES_VERSION, Entry, FailedRange, Kind, Plan
-from kafka_s3.crash_points import CrashPoint, passing
+from kafka_s3.bucket import owners
+from kafka_s3.crash_points import CrashPoint, crash_point
 from kafka_s3.errors import (
     DataLoss,
     ExporterError,
@@ -24,25 +24,25 @@ from kafka_s3.errors import (
     RegistryUnavailable,
     TopicMissing,
 )
-from kafka_s3.export import first_use
-from kafka_s3.export.changes import changed_while_read, waits, why_not_read
+from kafka_s3.export.append import boundary, failed_under, new_entry, put, same_commit, topics_after, unfinished_later
 from kafka_s3.export.diagnosis import said
-from kafka_s3.export.entries import boundary, failed_under, new_entry, put, same_commit, topics_after, unfinished_later
-from kafka_s3.export.garbage.gc import abort_lost_uploads, sweep
-from kafka_s3.export.log import Chance, Committed, Log, Lost, Planned, by_chance, check_has_key, open_log
 from kafka_s3.export.marked import marked_until
 from kafka_s3.export.outcome import Exported, contiguous
-from kafka_s3.export.passed import Passed
-from kafka_s3.export.planner import AtEnd, World, next_plan, observe, to_repeat
-from kafka_s3.export.reached import write_reached
-from kafka_s3.export.report import RunReport as RunReport
+from kafka_s3.export.quiet_interval import write_reached
+from kafka_s3.export.run_report import RunReport as RunReport
 from kafka_s3.export.task import Failure, RangeResult, RangeTask
+from kafka_s3.gc.gc import abort_abandoned_uploads, sweep
+from kafka_s3.log.entries import BYTES_VERSION, Entry, FailedRange, Kind, Plan
+from kafka_s3.log.store import Chance, Committed, Log, Planned, SlotTaken, by_chance, check_has_key, open_log
 from kafka_s3.naming import parse_data_key
-from kafka_s3.planning import PinnedEnds, RunRequest, interval_of
+from kafka_s3.plan.anomalies import ExcludedPartition, resolve
+from kafka_s3.plan.batch import PinnedEnds, RunRequest, interval_of
+from kafka_s3.plan.changes import changed_while_read, waits, why_not_read
+from kafka_s3.plan.passed_interval import Passed
+from kafka_s3.plan.planner import CaughtUp, KafkaSnapshot, next_plan, observe, to_repeat
 from kafka_s3.ports import Broker, ObjectStore
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Settings
-from kafka_s3.troubles import LeftOut, settle
 
 #: How often a plan is begun anew because Kafka lost something meanwhile: each time more of what is lost is known.
 PLANNINGS_MAX: Final = 5
@@ -75,7 +75,9 @@ class Exporter:
         return replace(self, opened=self.log)
 
 
-def prepare(exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None) -> tuple[Planned | None, World]:
+def prepare(
+    exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None
+) -> tuple[Planned | None, KafkaSnapshot]:
     """Make sure that a plan is in the bucket if there is anything to do: an open one, or a new one of this run.
 
     Raises `Fenced` if another run planned at the same moment.
@@ -116,7 +118,7 @@ def _run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell, 
         is_inherited = planned is not None and was_begun(planned.plan, request)
         if planned is None:
             head, world, step = _next(exporter, request, head, world, pinned, failed, tell)
-            if isinstance(step, AtEnd):
+            if isinstance(step, CaughtUp):
                 write_reached(exporter.settings, exporter.log, exporter.broker, request, head, world, step, tell)
                 exporter.log.check_current()
                 break
@@ -128,9 +130,11 @@ def _run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell, 
         report.failures += failures
         exporter.log.check_current()
         if head.entry.kind is Kind.COMMIT:
-            for line in sweep(exporter, planned.plan) if is_inherited else abort_lost_uploads(exporter, head.entry):
+            for line in (
+                sweep(exporter, planned.plan) if is_inherited else abort_abandoned_uploads(exporter, head.entry)
+            ):
                 tell(line)
-            passing(CrashPoint.SWEPT)
+            crash_point(CrashPoint.SWEPT)
             for line in _second_names(exporter.settings, head.entry):
                 tell(line)
         head, world = _see(exporter, request, head, tell)
@@ -147,11 +151,11 @@ def _next(
     exporter: Exporter,
     request: RunRequest,
     head: Committed,
-    world: World,
+    world: KafkaSnapshot,
     pinned: PinnedEnds | None,
     without: frozenset[TopicPartition],
     tell: Tell,
-) -> tuple[Committed, World, Plan | AtEnd]:
+) -> tuple[Committed, KafkaSnapshot, Plan | CaughtUp]:
     """The next plan. What Kafka lost between two of planning's questions is looked at, and left out or accepted, before
     they are asked once more: one partition holds up no other."""
     log, settings = exporter.log, exporter.settings
@@ -171,12 +175,12 @@ def _next(
 
 def begin(
     exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None
-) -> tuple[Committed, World, Planned | None]:
+) -> tuple[Committed, KafkaSnapshot, Planned | None]:
     """The newest entry, the world around it, and the plan that is open: its slot belongs to what closes it."""
     head = exporter.log.newest()
     check_has_key(exporter.log, head)
     planned = exporter.log.open_plan(head) if head is not None else None
-    passing(CrashPoint.FOUND_HEAD)
+    crash_point(CrashPoint.FOUND_HEAD)
     if head is not None and head.entry.kind is Kind.COMMIT and head.entry.run_id == request.run_id:
         _sweep_again(exporter, head, tell)
     if head is not None and planned is not None:
@@ -191,14 +195,16 @@ def _sweep_again(exporter: Exporter, head: Committed, tell: Tell) -> None:
         tell(line)
 
 
-def _see(exporter: Exporter, request: RunRequest, head: Committed | None, tell: Tell) -> tuple[Committed, World]:
+def _see(
+    exporter: Exporter, request: RunRequest, head: Committed | None, tell: Tell
+) -> tuple[Committed, KafkaSnapshot]:
     """The world around the newest entry; what is new in it, and what the user allows, goes to the log at once.
 
     Until one look finds neither: between two looks a topic may get its leaders, and be seen for the first time.
     """
     settings = exporter.settings
     world = observe(settings, exporter.broker, head)
-    passing(CrashPoint.LOOKED_AT_KAFKA)
+    crash_point(CrashPoint.LOOKED_AT_KAFKA)
     while True:
         allowed = [left for left in world.left_out if left.is_allowed(settings.policies)]
         if world.first_seen or head is None:
@@ -207,19 +213,21 @@ def _see(exporter: Exporter, request: RunRequest, head: Committed | None, tell: 
             head = accept(exporter, request, head, world, allowed, tell)
         else:
             return head, world
-        passing(CrashPoint.WROTE_POSITIONS)
+        crash_point(CrashPoint.WROTE_POSITIONS)
         world = observe(settings, exporter.broker, head)
 
 
-def _write_first_positions(exporter: Exporter, request: RunRequest, head: Committed | None, world: World) -> Committed:
+def _write_first_positions(
+    exporter: Exporter, request: RunRequest, head: Committed | None, world: KafkaSnapshot
+) -> Committed:
     log, settings = exporter.log, exporter.settings
     if not world.first_seen and world.left_out:
         words = said(world.left_out[0])
         raise KafkaUnavailable(words.what, next=words.next)
     if head is None:
-        first_use.check_no_traces(log, settings, world.topics)
+        owners.check_no_traces(log, settings, world.topics)
     for topic in sorted(world.first_seen):
-        first_use.check_no_data(log, settings, topic, has_log=head is not None)
+        owners.check_no_data(log, settings, topic, has_log=head is not None)
     new = {name: state for name, state in world.topics.items() if name in world.first_seen}
     known = head.entry.topics if head is not None else {}
     entry = new_entry(settings, request, world.cluster_id, head, kind=Kind.CHECKPOINT, topics={**known, **new})
@@ -230,15 +238,15 @@ def accept(
     exporter: Exporter,
     request: RunRequest,
     head: Committed,
-    world: World,
-    accepted: Sequence[LeftOut],
+    world: KafkaSnapshot,
+    accepted: Sequence[ExcludedPartition],
     tell: Tell,
     *,
     closes: Planned | None = None,
 ) -> Committed:
     """Write down that troubles are accepted, so that their partitions go on; `closes`: the plan that this ends."""
     failed = failed_under(exporter.settings, head.entry)
-    made = settle(world.topics, failed, accepted, world.views, world.offsets)
+    made = resolve(world.topics, failed, accepted, world.views, world.offsets)
     entry = new_entry(
         exporter.settings,
         request,
@@ -258,15 +266,15 @@ def accept(
 
 
 def _write_plan(exporter: Exporter, plan: Plan, head: Committed) -> Planned:
-    passing(CrashPoint.MADE_PLAN)
+    crash_point(CrashPoint.MADE_PLAN)
     # The first plan, or the first since positions were written by themselves; not after each interval without one.
     if head.entry.plan_sha256 is None and head.entry.interval is None:
-        first_use.probe(exporter.log, head.entry.seq)
+        owners.probe(exporter.log, head.entry.seq)
     for topic in sorted({planned.topic for planned in plan.ranges}):
-        first_use.claim(exporter.log, exporter.settings, topic)
-    passing(CrashPoint.CLAIMED_TOPICS)
+        owners.claim(exporter.log, exporter.settings, topic)
+    crash_point(CrashPoint.CLAIMED_TOPICS)
     planned = exporter.log.put_plan(plan)
-    passing(CrashPoint.WROTE_PLAN)
+    crash_point(CrashPoint.WROTE_PLAN)
     return planned
 
 
@@ -283,7 +291,7 @@ def _pinned(exporter: Exporter, head: Committed, request: RunRequest) -> PinnedE
 def _close(
     exporter: Exporter,
     planned: Planned,
-    world: World,
+    world: KafkaSnapshot,
     head: Committed,
     request: RunRequest,
     execute: Execute,
@@ -314,11 +322,11 @@ def _close(
         ranges=exported.ranges,
         failed=(*_still_failed(plan, world, head, settings), *exported.failed),
     )
-    passing(CrashPoint.COMMITTING)
+    crash_point(CrashPoint.COMMITTING)
     committed = exporter.log.put_entry(entry)
-    if isinstance(committed, Lost):
+    if isinstance(committed, SlotTaken):
         committed = same_commit(committed.winner, entry)
-    passing(CrashPoint.COMMITTED)
+    crash_point(CrashPoint.COMMITTED)
     rejected = sum(done.rejected for done in exported.ranges)
     besides = f", {rejected} rejected" if rejected else ""
     tell(f"commit {plan.seq}: {sum(done.records for done in exported.ranges)} records{besides}")
@@ -343,13 +351,13 @@ def was_begun(plan: Plan, request: RunRequest) -> bool:
     return not is_own
 
 
-def _still_failed(plan: Plan, world: World, head: Committed, settings: Settings) -> tuple[FailedRange, ...]:
+def _still_failed(plan: Plan, world: KafkaSnapshot, head: Committed, settings: Settings) -> tuple[FailedRange, ...]:
     """What failed before in partitions that this plan leaves out: the next run plans it again as it was."""
     planned = {each.tp for each in plan.ranges}
     return tuple(failed for failed in to_repeat(settings, world, head) if failed.tp not in planned)
 
 
-def _export(exporter: Exporter, planned: Planned, world: World, execute: Execute, tell: Tell) -> Exported:
+def _export(exporter: Exporter, planned: Planned, world: KafkaSnapshot, execute: Execute, tell: Tell) -> Exported:
     """Execute a plan's ranges and keep, of each partition, the contiguous prefix that succeeded."""
     plan = planned.plan
     tasks = [
@@ -363,7 +371,7 @@ def _export(exporter: Exporter, planned: Planned, world: World, execute: Execute
         if world.why_left_out(each.tp) is None and each.tp in world.offsets
     ]
     results = {result.planned: result for result in executed(execute, tasks)} if tasks else {}
-    passing(CrashPoint.READ_ALL)
+    crash_point(CrashPoint.READ_ALL)
     for result in results.values():
         for refused in result.refused:
             tell(f"bad record: {refused}")
@@ -372,7 +380,7 @@ def _export(exporter: Exporter, planned: Planned, world: World, execute: Execute
     # A leader that is gone is not asked once more: it would keep back what was read of other partitions.
     read = [each for each in plan.ranges if each in results and not waits(results[each])]
     changed = changed_while_read(exporter.broker, plan, read)
-    passing(CrashPoint.CHECKED_KAFKA)
+    crash_point(CrashPoint.CHECKED_KAFKA)
     for each in plan.ranges:
         if each.tp in changed.failures:
             results[each] = RangeResult(each, None, changed.failures[each.tp])

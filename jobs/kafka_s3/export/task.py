@@ -10,19 +10,19 @@ from functools import partial
 from typing import Final
 
 from kafka_s3.attempts import Raised, attempt
-from kafka_s3.commit_log import Companion, Interval, ObjectEntry, PlannedRange, RangeEntry, Refusal, Stop
-from kafka_s3.crash_points import CrashPoint, passing
+from kafka_s3.crash_points import CrashPoint, crash_point
 from kafka_s3.errors import EXIT_DATA, EXIT_UNEXPECTED, DataLoss, ExporterError
-from kafka_s3.export.letters.dead_letters import LetterFile, letter_file
-from kafka_s3.export.reexport.copies import Copy, copy
-from kafka_s3.export.reexport.within import within
-from kafka_s3.export.uploads import FamilyUpload
-from kafka_s3.families import Span, WrittenObject
+from kafka_s3.log.entries import Companion, Interval, ObjectEntry, PlannedRange, RangeEntry, Refusal, Stop
 from kafka_s3.ports import ObjectStore, PartitionOffsets, RecordSource, Registries
 from kafka_s3.records import RecordBatch
+from kafka_s3.reexport.copies import Copy, copy
 from kafka_s3.settings.model import Settings
 from kafka_s3.shown import printable, quoted, said
-from kafka_s3.writer import RangeWriter, Written, may_be_a_records
+from kafka_s3.write.dead_letter_writer import DeadLetterWriter, dead_letter_writer
+from kafka_s3.write.object_group import TimestampSpan, WrittenObject
+from kafka_s3.write.uploads import ObjectGroupUpload
+from kafka_s3.write.window_filter import in_window
+from kafka_s3.write.writer import RangeWriter, Written, may_be_a_records
 
 _TRACE_LINES_MAX: Final = 200
 
@@ -100,7 +100,7 @@ def export_range(
     A range over which something was raised that a record may be to blame for is read again, carefully, to find that
     record. What the first try had finished is adopted: it is what comes again.
     """
-    passing(CrashPoint.STARTED_RANGE)
+    crash_point(CrashPoint.STARTED_RANGE)
     done = attempt(_exported, settings, task, store, source, registries)
     if isinstance(done, Raised) and task.copy is None and may_be_a_records(done.error):
         del done  # the exception holds all that was in use
@@ -126,17 +126,17 @@ def _exported(
     if task.copy is not None:
         entry = copy(settings, task.copy, store)
         entry.check_accounting()
-        passing(CrashPoint.FINISHED_RANGE)
+        crash_point(CrashPoint.FINISHED_RANGE)
         return RangeResult(planned, entry, None)
-    open_upload = partial(FamilyUpload, store, settings.layout, tagging=settings.s3.tagging)
-    letters = letter_file(settings, task.generation, store)
+    open_upload = partial(ObjectGroupUpload, store, settings.layout, tagging=settings.s3.tagging)
+    letters = dead_letter_writer(settings, task.generation, store)
     writer = RangeWriter(
         settings, task.generation, task.at_ms, open_upload, registries=registries, refuse=letters, careful=careful
     )
     with _given_up_unless_finished(writer, letters), contextlib.closing(source.open(planned.offsets)) as reader:
         holes = _Holes(planned.start)
         for batch in reader:
-            inside = within(batch, task.window)
+            inside = in_window(batch, task.window)
             if inside is not None and not writer.write(inside):
                 break
             holes.passed(batch, len(batch), inside)
@@ -153,7 +153,7 @@ def _exported(
             letters.abort()
             return _failed(settings, task, problem, EXIT_DATA, stop=Stop.TOO_MANY_BAD)
         entry = _entry(task, planned.end, written, holes, reader.leader_epoch, letters.finish())
-        passing(CrashPoint.FINISHED_RANGE)
+        crash_point(CrashPoint.FINISHED_RANGE)
         return RangeResult(planned, entry, None, letters.said)
 
 
@@ -197,7 +197,7 @@ def trace_of(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def _given_up_unless_finished(*files: RangeWriter | LetterFile) -> Iterator[None]:
+def _given_up_unless_finished(*files: RangeWriter | DeadLetterWriter) -> Iterator[None]:
     """Aborts open uploads whatever ends a range early: an error of the world, a bug, Control-C, an exit."""
     finished = False
     try:
@@ -269,11 +269,11 @@ def _entry(
     return entry
 
 
-def _min(times: Span | None) -> int | None:
+def _min(times: TimestampSpan | None) -> int | None:
     return None if times is None else times.min_ms
 
 
-def _max(times: Span | None) -> int | None:
+def _max(times: TimestampSpan | None) -> int | None:
     return None if times is None else times.max_ms
 
 

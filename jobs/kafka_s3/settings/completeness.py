@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from kafka_s3 import custom
+from kafka_s3 import user_defined
 from kafka_s3.joda import JodaError
 from kafka_s3.joda.buckets import Bucketer
 from kafka_s3.joda.zones import zone
@@ -59,7 +59,7 @@ def apply_completeness_rules(config: ParsedConfig) -> None:
         return
     partitioner = config.text("partitioner.class")
     if partitioner not in paths.TIME_BASED:
-        short = partitioner if custom.is_path(partitioner) else partitioner.rpartition(".")[2]
+        short = partitioner if user_defined.is_path(partitioner) else partitioner.rpartition(".")[2]
         message = f"the paths of {short} are of no time: use TimeBasedPartitioner, Daily- or HourlyPartitioner"
         config.add_problem(ENABLE, message)
         return

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from kafka_s3.avro.parse import SchemaError, parse_avro
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.schemas.parse import SchemaError, parse_avro
 from kafka_s3.settings import registry, validators
 from kafka_s3.settings.files import ANYWHERE, read_limited
 from kafka_s3.settings.properties import AppliesWhen, Choice, Family, Ignored, Kind, Property

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from kafka_s3 import custom
+from kafka_s3 import user_defined
 from kafka_s3.errors import Problem
 from kafka_s3.settings import validators
 from kafka_s3.settings.properties import (
@@ -193,7 +193,7 @@ def build_credentials(config: ParsedConfig) -> Credentials:
 
 def _user_defined_path(config: ParsedConfig) -> str | None:
     path = config.text(CLASS)
-    return path if custom.is_path(path) else None
+    return path if user_defined.is_path(path) else None
 
 
 def _members(config: ParsedConfig) -> list[str]:

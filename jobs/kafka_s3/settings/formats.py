@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
-from kafka_s3 import custom
+from kafka_s3 import user_defined
 from kafka_s3.settings import validators
 from kafka_s3.settings.properties import REQUIRED, AppliesWhen, Choice, Kind, Property, UserDefined, choices
 from kafka_s3.settings.validation import ParsedConfig
@@ -223,7 +223,7 @@ def apply_format_rules(config: ParsedConfig) -> None:
 def build_file(config: ParsedConfig, name: str) -> FileSettings:
     path = config.text(name)
     return FileSettings(
-        format=UserDefined(path) if custom.is_path(path) else Format(path),
+        format=UserDefined(path) if user_defined.is_path(path) else Format(path),
         compression=_compression(config),
         byte_array_extension=config.text("format.bytearray.extension"),
         byte_array_separator=config.text("format.bytearray.separator").encode(),

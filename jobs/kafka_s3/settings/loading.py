@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from kafka_s3 import custom
+from kafka_s3 import user_defined
 from kafka_s3.errors import ConfigurationError, Problem
 from kafka_s3.settings import (
     block_gzip,
@@ -41,10 +41,10 @@ DAG_ID_CHARS_MAX: Final = 250
 
 #: What a class of the user's own has to have, by the property that names it.
 USER_DEFINED_METHODS: Final = {
-    "format.class": custom.FORMAT,
-    "partitioner.class": custom.PARTITIONER,
-    "timestamp.extractor": custom.EXTRACTOR,
-    credentials.CLASS: custom.CREDENTIALS_PROVIDER,
+    "format.class": user_defined.FORMAT,
+    "partitioner.class": user_defined.PARTITIONER,
+    "timestamp.extractor": user_defined.EXTRACTOR,
+    credentials.CLASS: user_defined.CREDENTIALS_PROVIDER,
 }
 
 
@@ -270,13 +270,13 @@ def _find_user_defined(config: ParsedConfig, reach: Reach) -> None:
     """Look at classes of the user's own; only here, since Airflow's parse of a DAG must not import them."""
     for name, methods in USER_DEFINED_METHODS.items():
         path = config.text(name)
-        if config.sure(name) and custom.is_path(path):
+        if config.sure(name) and user_defined.is_path(path):
             if not reach.has_class(path):
                 if not reach.only_looks or name == credentials.CLASS:  # the others make objects, and none is made
                     config.add_problem(name, f"is not imported here: {CLASSES} does not allow it in this process")
                 continue
             try:
-                custom.find_class(path, *methods)
+                user_defined.find_class(path, *methods)
             except ConfigurationError as error:
                 config.add_problem(name, error.what.removeprefix(f"{path}: "))
 
@@ -296,7 +296,7 @@ def settings_from_plan(configuration: Mapping[str, str], sha256: str, now: Setti
     """
     for name in USER_DEFINED_METHODS:
         text = configuration.get(name, "")
-        if custom.is_path(text) and text != now.resolved.get(name):
+        if user_defined.is_path(text) and text != now.resolved.get(name):
             return None
     required = (name for name, prop in catalogue.PROPERTIES.items() if prop.default is REQUIRED)
     given = {name: now.resolved[name] for name in required if name in now.resolved}

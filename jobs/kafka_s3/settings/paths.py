@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
-from kafka_s3 import custom
+from kafka_s3 import user_defined
 from kafka_s3.joda import JodaError
 from kafka_s3.joda.patterns import compile_pattern
 from kafka_s3.joda.zones import zone
@@ -278,7 +278,7 @@ def build_partitioner(config: ParsedConfig) -> Partitioner:
         return DefaultPartitioner()
     if name == FIELD_PARTITIONER:
         return FieldPartitioner(config.listed("partition.field.name"))
-    if custom.is_path(name):
+    if user_defined.is_path(name):
         return UserDefined(name)
     duration_ms, pattern = time_buckets(config)
     timezone, locale = config.text("timezone"), config.text("locale").strip()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kafka_s3 import custom
+from kafka_s3 import user_defined
 
 HIDDEN: Final = "[hidden]"
 
@@ -105,7 +105,7 @@ class AppliesWhen:
             return bool(value)
         if isinstance(value, tuple):
             return any(each in self.values for each in value)
-        return value in self.values or (self.user_defined and isinstance(value, str) and custom.is_path(value))
+        return value in self.values or (self.user_defined and isinstance(value, str) and user_defined.is_path(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ def _parse_choice(prop: Property, text: str) -> Value | Wrong:
             if choice.refused:
                 return Wrong(choice.refused, choice.name)
             return choice.name
-    if prop.user_defined and custom.is_path(text):
+    if prop.user_defined and user_defined.is_path(text):
         return text
     if prop.kind is Kind.CLASS or prop.user_defined:
         known = ", ".join(choice.name for choice in prop.choices if not choice.refused)

@@ -6,9 +6,9 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
-from kafka_s3 import custom
+from kafka_s3 import user_defined
+from kafka_s3.avro.model import Compatibility
 from kafka_s3.naming import leads_out
-from kafka_s3.schemas.model import Compatibility
 from kafka_s3.settings import formats, paths, validators
 from kafka_s3.settings.converters import (
     Converter,
@@ -186,7 +186,7 @@ def _values(config: ParsedConfig) -> None:
         config.add_problem(
             "value.converter", f"BlockGzipFormat holds lines, not values with a schema: {_BYTES}{_or(config)}"
         )
-    elif custom.is_path(written) and not lines:
+    elif user_defined.is_path(written) and not lines:
         config.add_problem(
             "value.converter", f"a format of your own gets bytes, not values with a schema: {_BYTES}{_or(config)}"
         )
@@ -249,8 +249,8 @@ def _envelope(config: ParsedConfig) -> None:
     if len(set(fields)) < len(fields):
         config.add_problem(name, "names a field twice")
     written, converter = config.text("format.class"), config.text("value.converter")
-    if written in (formats.BYTE_ARRAY, formats.BLOCK_GZIP) or custom.is_path(written):
-        what = _short(written) if not custom.is_path(written) else "a format of your own"
+    if written in (formats.BYTE_ARRAY, formats.BLOCK_GZIP) or user_defined.is_path(written):
+        what = _short(written) if not user_defined.is_path(written) else "a format of your own"
         config.add_problem(name, f"{what} writes values as they are, without room for fields: {_TO_JSON}, say")
     elif not _are_records(converter):
         config.add_problem(name, f"values of {_short(converter)} are no records that fields could be added to")

@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
-from kafka_s3.commit_log import Entry
 from kafka_s3.errors import LogDamaged
-from kafka_s3.export.log import Log
+from kafka_s3.log.entries import Entry
+from kafka_s3.log.store import Log
 from kafka_s3.naming import parse_seq
 from kafka_s3.ports import ObjectInfo
 from kafka_s3_airflow.page.views import CommitRow, commit_row, damaged_row

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_s3.commit_log import Entry, Plan
 from kafka_s3.export.diagnosis import Problem
-from kafka_s3.export.log import Committed
+from kafka_s3.log.entries import Entry, Plan
+from kafka_s3.log.store import Committed
 from kafka_s3.settings.connect import DeadLetters
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kafka_s3.bucket.dead_letter_objects import read_letters
 from kafka_s3.errors import ConfigurationError, KafkaUnavailable
-from kafka_s3.export.diagnosis import JUDGED_ENTRIES, LettersUnsent, Problem, of_log
-from kafka_s3.export.health import Health, look
-from kafka_s3.export.letters.objects import read_letters
-from kafka_s3.export.log import Log, open_log
-from kafka_s3.export.reexport import windows
+from kafka_s3.export.diagnosis import JUDGED_ENTRIES, DeadLettersUnsent, Problem, of_log
+from kafka_s3.log.store import Log, open_log
 from kafka_s3.ports import Broker, ObjectStore
+from kafka_s3.reexport import windows
+from kafka_s3.report.health import Health, look
 from kafka_s3.settings.model import Settings
 from kafka_s3_airflow.page.asked import Answer, Asked, Limits
 from kafka_s3_airflow.page.folder import Folder
@@ -206,7 +206,7 @@ class Observer:
     def _problems(loaded: _Loaded, log: Log, known: LogView | None) -> tuple[Problem, ...]:
         """What the log says needs attention: of one that was looked at already only dead letters may be sent since."""
         is_same = known is not None and known.judged_by == _judged_by(loaded.settings)
-        if known is not None and is_same and not any(isinstance(each, LettersUnsent) for each in known.problems):
+        if known is not None and is_same and not any(isinstance(each, DeadLettersUnsent) for each in known.problems):
             return known.problems
         return tuple(of_log(loaded.settings, log, list(itertools.islice(log.entries(), JUDGED_ENTRIES))))
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypedDict
 
-from kafka_s3.commit_log import Entry, FailedRange, Interval, ObjectEntry, Plan, RangeEntry
+from kafka_s3.dead_letter import DeadLetter
 from kafka_s3.export.diagnosis import is_of_log, is_silence, said
-from kafka_s3.export.health import Health, State
-from kafka_s3.export.reexport import ReexportedWindow
-from kafka_s3.letters import DeadLetter
+from kafka_s3.log.entries import Entry, FailedRange, Interval, ObjectEntry, Plan, RangeEntry
 from kafka_s3.ranges import TopicPartition
+from kafka_s3.reexport import ReexportedWindow
+from kafka_s3.report.health import Health, State
 from kafka_s3_airflow.page.asked import Answer
 from kafka_s3_airflow.page.model import AirflowFacts, Connector, LogView
 

@@ -1,0 +1,16 @@
+"""Kafka, through confluent-kafka (librdkafka): planning's questions, the reading of ranges, and dead letters.
+
+Nothing here joins a consumer group or commits an offset: partitions are assigned, positions live in the bucket.
+
+How long brokers that are down are waited for: `CONNECT_TIMEOUT_S` when planning begins, `REQUEST_TIMEOUT_S` for each
+question once one has answered, in a few tries that go to different brokers (and a try more to find out which there
+are), `export.read.timeout.ms` while a range is read, and `DELIVERY_TIMEOUT_S` for a letter.
+"""
+
+from __future__ import annotations
+
+from kafka_s3.adapters.kafka.broker import KafkaBroker
+from kafka_s3.adapters.kafka.producer import DeadLetterTopic, RedriveTopics
+from kafka_s3.adapters.kafka.reader import KafkaSource
+
+__all__ = ["DeadLetterTopic", "KafkaBroker", "KafkaSource", "RedriveTopics"]

@@ -1,0 +1,324 @@
+"""Avro's binary form, one value at a time: strict, bounded, and able to say what is wrong.
+
+`reader(avro)` compiles a schema into functions that read a value and check all of it. It is the last word on what is a
+valid datum; what is faster (`columns`, fastavro) is held against it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from kafka_s3.avro.model import Avro, Branch, full_name
+from kafka_s3.shown import quoted
+
+#: How deep records, arrays and maps may lie in each other in one value.
+NESTING_MAX: Final = 100
+#: A datum may hold this many values, and 4 more for each of its bytes: what has no bytes could be without end. An item
+#: of an array that is a record of one field is 3, and takes a byte or more; beyond that is what is made to cost much:
+#: nulls and empty records, and records of one field far down in each other. A value takes some 100 bytes of memory, so
+#: that 2,000 datums of a few bytes take at most 200 MB, and one of a MB 400.
+VALUES_MAX: Final = 1_000
+VALUES_PER_BYTE_MAX: Final = 4
+
+#: Fewer datums than this are read one by one: reading a batch at once has a price of its own, that of some 30 datums.
+FEW: Final = 32
+
+_INT_MAX, _INT_BYTES = 2**31 - 1, 5
+_LONG_MAX, _LONG_BYTES = 2**63 - 1, 10
+_FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")
+
+
+class NotADatum(ValueError):
+    """The bytes are no value of the schema, and why, for people."""
+
+
+class Datum:
+    """The bytes of a value, and how far they have been read. `keep`: records, arrays and maps are made of what is read;
+    without it they are only checked, and take no memory."""
+
+    __slots__ = ("data", "depth", "end", "keep", "left", "position")
+
+    def __init__(self, data: bytes, keep: bool = True) -> None:
+        self.data = data
+        self.keep = keep
+        self.end = len(data)
+        self.position = 0
+        self.depth = 0
+        self.left = VALUES_MAX + VALUES_PER_BYTE_MAX * len(data)
+
+    def count(self, values: int) -> None:
+        self.left -= values
+        if self.left < 0:
+            raise NotADatum(f"more values than {self.end} bytes may hold")
+
+    def enter(self) -> None:
+        self.depth += 1
+        if self.depth > NESTING_MAX:
+            raise NotADatum(f"nested more than {NESTING_MAX} levels deep")
+
+
+Read = Callable[[Datum], Any]
+
+
+def read(reader: Read, data: bytes) -> Any:
+    """The value that the bytes are, exactly; `NotADatum` if they are none."""
+    return _whole(reader, Datum(data))
+
+
+def check(reader: Read, data: bytes) -> None:
+    """`NotADatum` if the bytes are not exactly one value."""
+    _whole(reader, Datum(data, keep=False))
+
+
+def _whole(reader: Read, datum: Datum) -> Any:
+    value = reader(datum)
+    if datum.position != datum.end:
+        raise NotADatum(f"{datum.end - datum.position} bytes too many, after {datum.position} of the value")
+    return value
+
+
+def reader(avro: Avro) -> Read:
+    """A schema as a function that reads its values, as `schemas.model` has them."""
+    return _compile(avro, "", {})
+
+
+#: Where each field of a record ends.
+Bounds = Callable[[bytes], list[int]]
+
+
+def bounds_reader(record: Avro) -> Bounds:
+    """A record's schema as a function that says of a datum, known to be one, where its fields end."""
+    assert isinstance(record, dict)
+    named: dict[str, Read] = {}
+    own = full_name(record).rpartition(".")[0]
+    fields = [(field["name"], _compile(field["type"], own, named)) for field in record["fields"]]
+    named[full_name(record)] = _record(fields)
+
+    def bounds(data: bytes) -> list[int]:
+        datum = Datum(data, keep=False)
+        datum.enter()
+        ends: list[int] = []
+        for _, read_field in fields:
+            read_field(datum)
+            ends.append(datum.position)
+        return ends
+
+    return bounds
+
+
+def _compile(node: Any, namespace: str, named: dict[str, Read]) -> Read:
+    if isinstance(node, str):
+        return PRIMITIVES.get(node) or _later(named, node)
+    if isinstance(node, list):
+        return _union(node, namespace, named)
+    kind = node["type"]
+    if kind in PRIMITIVES:
+        return PRIMITIVES[kind]
+    if kind == "array":
+        return _array(_compile(node["items"], namespace, named))
+    if kind == "map":
+        return _map(_compile(node["values"], namespace, named))
+    name = full_name(node, namespace)
+    if kind == "enum":
+        made = _enum(name, node["symbols"])
+    elif kind == "fixed":
+        made = _fixed(node["size"])
+    else:
+        own = name.rpartition(".")[0]
+        made = _record([(field["name"], _compile(field["type"], own, named)) for field in node["fields"]])
+    named[name] = made
+    return made
+
+
+def _later(named: Mapping[str, Read], name: str) -> Read:
+    """A type by its name, which may still be in the making."""
+    found = named.get(name)
+    return found if found is not None else lambda datum: named[name](datum)
+
+
+def branch_name(branch: Any, namespace: str) -> str:
+    """What `Branch` calls a branch of a union that stands in `namespace`."""
+    if isinstance(branch, str):
+        return branch
+    kind: str = branch["type"]
+    return full_name(branch, namespace) if kind in ("record", "enum", "fixed") else kind
+
+
+def _varint(datum: Datum, bytes_max: int, largest: int, what: str) -> int:
+    data, position, end = datum.data, datum.position, datum.end
+    number = shift = 0
+    while position < end:
+        byte = data[position]
+        position += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            datum.position = position
+            if number > 2 * largest + 1:
+                raise NotADatum(f"{what} at byte {position} is out of range")
+            return (number >> 1) ^ -(number & 1)
+        shift += 7
+        if shift == 7 * bytes_max:
+            raise NotADatum(f"{what} at byte {position - bytes_max} is longer than {bytes_max} bytes")
+    raise NotADatum(f"ends within {what} at byte {datum.position}")
+
+
+def _null(datum: Datum) -> None:  # noqa: ARG001
+    return None
+
+
+def _boolean(datum: Datum) -> bool:
+    byte = _take(datum, 1, "a boolean")[0]
+    if byte > 1:
+        raise NotADatum(f"a boolean at byte {datum.position - 1} is {quoted(byte, kind='neither 0 nor 1')}")
+    return byte == 1
+
+
+def _int(datum: Datum) -> int:
+    return _varint(datum, _INT_BYTES, _INT_MAX, "an int")
+
+
+def _long(datum: Datum) -> int:
+    return _varint(datum, _LONG_BYTES, _LONG_MAX, "a long")
+
+
+def _float(datum: Datum) -> float:
+    return float(_FLOAT.unpack(_take(datum, 4, "a float"))[0])
+
+
+def _double(datum: Datum) -> float:
+    return float(_DOUBLE.unpack(_take(datum, 8, "a double"))[0])
+
+
+def _take(datum: Datum, size: int, what: str) -> bytes:
+    start = datum.position
+    if size > datum.end - start:
+        raise NotADatum(
+            f"ends within {what} at byte {start}: {quoted(size, kind='more')} bytes expected, {datum.end - start} left"
+        )
+    datum.position = start + size
+    return datum.data[start : start + size]
+
+
+def _bytes(datum: Datum, what: str = "bytes") -> bytes:
+    start = datum.position
+    size = _varint(datum, _LONG_BYTES, _LONG_MAX, f"the length of {what}")
+    if size < 0:
+        raise NotADatum(f"the length of {what} at byte {start} is {quoted(size, kind='below zero')}")
+    return _take(datum, size, what)
+
+
+def _string(datum: Datum) -> str:
+    start = datum.position
+    try:
+        return _bytes(datum, "a string").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise NotADatum(f"a string at byte {start} is not UTF-8") from error
+
+
+PRIMITIVES: Final[Mapping[str, Read]] = {
+    "null": _null,
+    "boolean": _boolean,
+    "int": _int,
+    "long": _long,
+    "float": _float,
+    "double": _double,
+    "bytes": _bytes,
+    "string": _string,
+}
+
+
+def _fixed(size: int) -> Read:
+    return lambda datum: _take(datum, size, "a fixed value")
+
+
+def _enum(name: str, symbols: list[str]) -> Read:
+    def enum(datum: Datum) -> str:
+        start = datum.position
+        index = _varint(datum, _INT_BYTES, _INT_MAX, "an enum")
+        if not 0 <= index < len(symbols):
+            raise NotADatum(f"{name} at byte {start} is symbol {quoted(index, kind='beyond those')} of {len(symbols)}")
+        return symbols[index]
+
+    return enum
+
+
+def _union(branches: list[Any], namespace: str, named: dict[str, Read]) -> Read:
+    readers = [_compile(branch, namespace, named) for branch in branches]
+    names = [branch_name(branch, namespace) for branch in branches]
+    plain = sum(name != "null" for name in names) <= 1
+
+    def union(datum: Datum) -> Any:
+        start = datum.position
+        # Java reads an index as an int.
+        index = _varint(datum, _INT_BYTES, _INT_MAX, "the branch of a union")
+        if not 0 <= index < len(readers):
+            raise NotADatum(f"the branch of a union at byte {start} is {quoted(index, kind='none')} of {len(readers)}")
+        value = readers[index](datum)
+        return value if plain or names[index] == "null" else Branch(names[index], value)
+
+    return union
+
+
+def _record(fields: list[tuple[str, Read]]) -> Read:
+    def record(datum: Datum) -> dict[str, Any] | None:
+        datum.count(1 + len(fields))
+        datum.enter()
+        value = None
+        if datum.keep:
+            value = {name: field(datum) for name, field in fields}
+        else:
+            for _, field in fields:
+                field(datum)
+        datum.depth -= 1
+        return value
+
+    return record
+
+
+def _array(item: Read) -> Read:
+    def array(datum: Datum) -> list[Any]:
+        items: list[Any] = []
+        _blocks(datum, "an array", (lambda datum: items.append(item(datum))) if datum.keep else item)
+        return items
+
+    return array
+
+
+def _map(value: Read) -> Read:
+    def read_map(datum: Datum) -> dict[str, Any]:
+        entries: dict[str, Any] = {}
+
+        def entry(datum: Datum) -> None:
+            key = _string(datum)
+            made = value(datum)
+            if datum.keep:
+                entries[key] = made
+
+        _blocks(datum, "a map", entry)
+        return entries
+
+    return read_map
+
+
+def _blocks(datum: Datum, what: str, one: Callable[[Datum], object]) -> None:
+    """The items of an array or a map: blocks of them, each after its number, and after its size where that is < 0."""
+    datum.enter()
+    while True:
+        start = datum.position
+        number = _varint(datum, _LONG_BYTES, _LONG_MAX, f"the number of items in {what}")
+        if number == 0:
+            break
+        size = None
+        if number < 0:
+            number = -number
+            size = _varint(datum, _LONG_BYTES, _LONG_MAX, f"the size of a block of {what}")
+        datum.count(number)
+        begin = datum.position
+        for _ in range(number):
+            one(datum)
+        if size is not None and datum.position - begin != size:
+            told = quoted(size, kind="another number")
+            raise NotADatum(f"a block of {what} at byte {start} has {datum.position - begin} bytes, and says {told}")
+    datum.depth -= 1

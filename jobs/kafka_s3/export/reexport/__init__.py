@@ -1,5 +1,0 @@
-"""Exporting a window of time again: its committed records, under a prefix and into a log of its own."""
-
-from kafka_s3.export.reexport.listing import ReexportedWindow, windows
-
-__all__ = ["ReexportedWindow", "windows"]

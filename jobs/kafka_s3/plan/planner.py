@@ -1,0 +1,312 @@
+"""From the newest entry and the broker's answers to the next plan. Reads only; `run` writes what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from kafka_s3 import __version__
+from kafka_s3.errors import TopicMissing
+from kafka_s3.export.append import failed_under
+from kafka_s3.log.entries import Entry, FailedRange, Interval, Plan, RunPlan, TopicState
+from kafka_s3.log.progress import goes_on_from_ms, has_passed, reached_ms
+from kafka_s3.log.store import Committed
+from kafka_s3.plan.anomalies import ExcludedPartition, anomaly_of, deleted, identified, recreated, unreachable
+from kafka_s3.plan.batch import Batch, PinnedEnds, RunRequest, bytes_per_record, make_batch
+from kafka_s3.plan.ends import Ends, Questions
+from kafka_s3.plan.looks import looked_again
+from kafka_s3.plan.schedule import slots
+from kafka_s3.ports import Broker, LogPoint, PartitionOffsets, TopicView
+from kafka_s3.ranges import OffsetRange, TopicPartition
+from kafka_s3.settings.model import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSnapshot:
+    """What Kafka says, beside what the log says.
+
+    `topics` holds every topic that may be exported, with the position of each of its partitions now; `first_seen`
+    are those that the log does not know yet. `left_out` may not be exported as things are. `views`: the topics as
+    Kafka describes them now.
+    """
+
+    cluster_id: str
+    topics: Mapping[str, TopicState]
+    first_seen: frozenset[str]
+    offsets: Mapping[TopicPartition, PartitionOffsets]
+    left_out: tuple[ExcludedPartition, ...]
+    views: Mapping[str, TopicView]
+
+    def position(self, tp: TopicPartition) -> int:
+        return self.topics[tp.topic].positions[tp.partition]
+
+    def exportable(self, without: Iterable[TopicPartition] = ()) -> list[TopicPartition]:
+        """The partitions that may be planned, in order."""
+        barred = {left.tp for left in self.left_out} | set(without)
+        return sorted(tp for tp in self.offsets if tp not in barred)
+
+    def why_left_out(self, tp: TopicPartition) -> ExcludedPartition | None:
+        return next((left for left in self.left_out if left.covers(tp)), None)
+
+
+def observe(settings: Settings, broker: Broker, head: Committed | None) -> KafkaSnapshot:
+    """Look at the configured topics: what is new, what is gone, where each partition begins and ends."""
+    return looked_again(broker, lambda views: _observe(settings, broker, head, views))
+
+
+def _observe(
+    settings: Settings, broker: Broker, head: Committed | None, views: Mapping[str, TopicView]
+) -> KafkaSnapshot:
+    known = dict(head.entry.topics) if head is not None else {}
+    missing = sorted(set(settings.topics) - set(views) - set(known))
+    if missing:
+        raise TopicMissing(
+            f"Connector {settings.name} names topics that do not exist on the broker: {', '.join(missing)}.",
+            next="Create them, or correct `topics`; the client also needs Describe permission on them.",
+        )
+    if settings.topics_regex is not None and not views and not known:
+        raise TopicMissing(
+            f"Connector {settings.name} exports the topics that match topics.regex={settings.topics_regex}, and none"
+            " on the broker does.",
+            next="Create one, or correct the pattern, which has to match a whole name; the client also needs Describe"
+            " permission on them.",
+        )
+    left_out = [deleted(name, state) for name, state in known.items() if name not in views and settings.exports(name)]
+    cluster_id = broker.cluster_id()
+    known = {name: identified(state, views.get(name), cluster_id) for name, state in known.items()}
+    others = {name for name, view in views.items() if name in known and known[name].topic_id != view.topic_id}
+    left_out += [recreated(known[name], views[name]) for name in sorted(others)]
+    readable = {name: view for name, view in views.items() if name not in others}
+    left_out += [
+        unreachable(TopicPartition(name, p)) for name, view in readable.items() for p in sorted(view.leaderless)
+    ]
+    # Where a partition begins is not known without a leader: such a topic is seen for the first time another time.
+    readable = {name: view for name, view in readable.items() if name in known or not view.leaderless}
+    offsets = broker.offsets(TopicPartition(name, p) for name, view in readable.items() for p in view.led)
+    topics = {name: _state(settings, view, known.get(name), offsets) for name, view in readable.items()}
+    parted = parted_logs(broker, topics, offsets)
+    for tp, seen in sorted(offsets.items()):
+        trouble = anomaly_of(tp, topics[tp.topic].positions[tp.partition], seen, parted.get(tp))
+        if trouble is not None:
+            left_out.append(trouble)
+    topics = {name: _with_epochs(name, state, offsets, left_out) for name, state in topics.items()}
+    new = frozenset(set(topics) - set(known))
+    return KafkaSnapshot(cluster_id, {**known, **topics}, new, offsets, tuple(left_out), views)
+
+
+def parted_logs(
+    broker: Broker, topics: Mapping[str, TopicState], offsets: Mapping[TopicPartition, PartitionOffsets]
+) -> Mapping[TopicPartition, int]:
+    """Where logs are no longer what they were below our positions; asked only where the leader changed."""
+    points = {}
+    for tp, seen in offsets.items():
+        state = topics[tp.topic]
+        position, epoch = state.positions[tp.partition], state.epochs.get(tp.partition)
+        if position > 0 and epoch is not None and seen.leader_epoch not in (None, epoch):
+            points[tp] = LogPoint(position, epoch)
+    return broker.diverged(points) if points else {}
+
+
+def _with_epochs(
+    name: str,
+    state: TopicState,
+    offsets: Mapping[TopicPartition, PartitionOffsets],
+    left_out: Sequence[ExcludedPartition],
+) -> TopicState:
+    """The leader epochs that positions are good for now; where something is wrong, the one that shows it stays."""
+    barred = {left.tp for left in left_out}
+    epochs = dict(state.epochs)
+    for p in state.positions:
+        seen = offsets.get(TopicPartition(name, p))
+        if seen is not None and seen.leader_epoch is not None and TopicPartition(name, p) not in barred:
+            epochs[p] = seen.leader_epoch
+    return msgspec.structs.replace(state, epochs=dict(sorted(epochs.items())))
+
+
+def _state(
+    settings: Settings,
+    view: TopicView,
+    known: TopicState | None,
+    offsets: Mapping[TopicPartition, PartitionOffsets],
+) -> TopicState:
+    """A topic's positions: the log's; 0 for a partition that appeared later; at first sight where it starts."""
+    if known is not None:
+        later = {p: 0 for p in view.partitions if p not in known.positions}
+        positions = dict(sorted({**known.positions, **later}.items()))
+        return msgspec.structs.replace(known, positions=positions)
+    bounds = {p: offsets[TopicPartition(view.name, p)] for p in view.partitions}
+    latest = settings.kafka.start == "latest"
+    return TopicState(
+        topic_id=view.topic_id,
+        reached={},
+        positions={p: seen.last_stable if latest else seen.log_start for p, seen in sorted(bounds.items())},
+    )
+
+
+NOWHERE: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """Nothing is to be planned. `come`: the partitions that have come to the end of the run's interval, where no entry
+    says so yet."""
+
+    come: tuple[TopicPartition, ...]
+
+
+def next_plan(
+    settings: Settings,
+    broker: Broker,
+    world: KafkaSnapshot,
+    head: Committed,
+    request: RunRequest,
+    *,
+    pinned: PinnedEnds | None = None,
+    without: frozenset[TopicPartition] = frozenset(),
+    marked: Mapping[str, int] = NOWHERE,
+) -> Plan | CaughtUp:
+    """The next plan of a run, of what has not reached its interval's end.
+
+    `pinned` are the run's end offsets where an earlier plan of it wrote them; `without` failed in this run already.
+    `marked`: by topic, the logical time before which paths are said to be complete (`marked_until`): what has reached
+    nothing, since it is new or began again, waits for a later interval.
+    """
+    entry, now_ms = head.entry, request.now_ms
+    tps = [tp for tp in world.exportable(without) if not has_passed(entry, tp, request.interval, now_ms)]
+    tps = [tp for tp in tps if not _is_marked(marked, tp, request.interval)]
+    if not tps:
+        return CaughtUp(())
+    questions = Questions(broker, world.topics, world.offsets, now_ms)
+    run_ends = questions.ends_of_run(tps, request.interval, pinned)
+    behind = [tp for tp in tps if run_ends.offsets[tp] > world.position(tp)]
+    again = [failed for failed in to_repeat(settings, world, head) if failed.tp in set(behind)]
+    come = {tp: world.position(tp) for tp in tps if tp not in set(behind)}
+    held = {failed.tp for failed in again}
+    for slot in _slots(settings, head, request, [tp for tp in behind if tp not in held]) if behind else ():
+        due = [tp for tp in behind if _is_due(entry, tp, slot, request) and not _is_marked(marked, tp, slot)]
+        ends = run_ends if slot == request.interval else questions.ends_of(due, slot)
+        wanted = [
+            OffsetRange(tp, world.position(tp), max(world.position(tp), _end(world, tp, ends, run_ends))) for tp in due
+        ]
+        times = {tp: time for tp in due if (time := _own_time(entry, tp, slot, now_ms)) is not None}
+        batch = make_batch(wanted, again, settings.limits, bytes_per_record(entry), times)
+        if batch.ranges:
+            run = RunPlan(run_id=request.run_id, interval=request.interval, ends=_nested(run_ends.offsets))
+            told = ends.and_of(run_ends)
+            until = {**come, **{tp: ends.offsets[tp] for tp in due}} if _counts(world, slot, now_ms) else {}
+            return _plan(settings, world, head, run, slot, told, until, batch)
+    return CaughtUp(tuple(come) if _counts(world, request.interval, now_ms) else ())
+
+
+def _counts(world: KafkaSnapshot, interval: Interval | None, now_ms: int) -> bool:
+    """Whether what comes to an interval's end has reached it: it is over, and no topic was there that nobody could look
+    at. That one is in no entry yet, so none could say that it is missing."""
+    unseen = any(left.tp.topic not in world.topics for left in world.left_out)
+    return interval is not None and interval.end_ms <= now_ms and not unseen
+
+
+def _is_due(entry: Entry, tp: TopicPartition, slot: Interval | None, request: RunRequest) -> bool:
+    """Whether a batch for an interval may hold records of a partition: not for one that it has reached.
+
+    One that has reached nothing goes on where the connector does, as it did when it was lost sight of.
+    """
+    if slot is None:
+        return True
+    at = reached_ms(entry, tp, request.now_ms)
+    if at is None and slot not in (request.interval, entry.unfinished):
+        at = goes_on_from_ms(entry, tp, request.now_ms)
+    return at is None or at < slot.end_ms
+
+
+def _is_marked(marked: Mapping[str, int], tp: TopicPartition, slot: Interval | None) -> bool:
+    return slot is not None and tp.topic in marked and slot.start_ms < marked[tp.topic]
+
+
+def _own_time(entry: Entry, tp: TopicPartition, slot: Interval | None, now_ms: int) -> Interval | None:
+    """The logical time of a partition's range where it is not its plan's: there is none, or a part of it is past."""
+    if slot is None:
+        return Interval(now_ms, now_ms)
+    at = reached_ms(entry, tp, now_ms)
+    return None if at is None or at <= slot.start_ms else Interval(at, slot.end_ms)
+
+
+def _end(world: KafkaSnapshot, tp: TopicPartition, ends: Ends, run_ends: Ends) -> int:
+    """Where a range ends: an end that was written down earlier may lie above what can be read by now."""
+    return min(ends.offsets[tp], run_ends.offsets[tp], world.offsets[tp].last_stable)
+
+
+def to_repeat(settings: Settings, world: KafkaSnapshot, head: Committed) -> tuple[FailedRange, ...]:
+    """Ranges that failed are planned again as they were.
+
+    Not under another configuration, and not where the log no longer reaches so far: it was truncated above the
+    position, and what it will hold there one day are other records.
+    """
+    before = failed_under(settings, head.entry)
+    cut = {
+        failed.tp
+        for failed in before
+        if failed.tp in world.offsets and failed.end > world.offsets[failed.tp].last_stable
+    }
+    return tuple(failed for failed in before if failed.tp not in cut)
+
+
+def _slots(
+    settings: Settings, head: Committed, request: RunRequest, tps: Sequence[TopicPartition]
+) -> list[Interval | None]:
+    """The intervals to look at, oldest first: schedule boundaries that partitions have missed get a batch each."""
+    if request.interval is None:
+        return [None]
+    times = [at for tp in tps if (at := goes_on_from_ms(head.entry, tp, request.now_ms)) is not None]
+    left, since_ms, first = head.entry.unfinished, min(times, default=None), []
+    if left is not None and left.end_ms <= request.interval.start_ms and (since_ms is None or since_ms > left.start_ms):
+        first, since_ms = [left], max(left.end_ms, since_ms or 0)
+    return [*first, *slots(settings.schedule, since_ms, request.interval, settings.limits.catchup_batches_max)]
+
+
+def _plan(
+    settings: Settings,
+    world: KafkaSnapshot,
+    head: Committed,
+    run: RunPlan,
+    interval: Interval | None,
+    told: Ends,
+    until: Mapping[TopicPartition, int],
+    batch: Batch,
+) -> Plan:
+    """`told`: where a rule was bent; `until`: where partitions have come to the end of `interval`."""
+    owned = {planned.topic for planned in batch.ranges}
+    topics = {
+        name: msgspec.structs.replace(state, owned=state.owned or name in owned) for name, state in world.topics.items()
+    }
+    bent: dict[str, tuple[int, ...]] = {}
+    for tp in sorted(told.bent):
+        bent[tp.topic] = (*bent.get(tp.topic, ()), tp.partition)
+    return Plan(
+        seq=head.entry.seq + 1,
+        connector=settings.name,
+        previous_sha256=head.sha256,
+        engine=__version__,
+        cluster_id=world.cluster_id,
+        isolation_level=settings.kafka.isolation_level,
+        configuration_sha256=settings.configuration_sha256,
+        configuration=dict(settings.resolved),
+        run=run,
+        interval=interval,
+        topics=topics,
+        ranges=batch.ranges,
+        more=batch.more,
+        notes=told.notes,
+        ends=_nested(until),
+        bent=bent,
+    )
+
+
+def _nested(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[int, int]]:
+    nested: dict[str, dict[int, int]] = {}
+    for tp, offset in sorted(offsets.items()):
+        nested.setdefault(tp.topic, {})[tp.partition] = offset
+    return nested

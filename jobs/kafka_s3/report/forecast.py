@@ -1,0 +1,94 @@
+"""What the next run would do. Reads only: the bucket stays as it is, also at the first sight of a topic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafka_s3.bucket import owners
+from kafka_s3.export.append import new_entry
+from kafka_s3.export.marked import marked_until
+from kafka_s3.export.run import Exporter, why_not_finished
+from kafka_s3.log.documents import encode
+from kafka_s3.log.entries import Kind, Plan, sha256_of
+from kafka_s3.log.store import Committed
+from kafka_s3.plan.anomalies import ExcludedPartition
+from kafka_s3.plan.batch import RunRequest
+from kafka_s3.plan.planner import CaughtUp, KafkaSnapshot, next_plan, observe
+from kafka_s3.settings.model import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """A plan whose driver died, or is at work: the next run finishes it first."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Void:
+    """A plan whose driver died and which nobody can finish as planned: the next run voids it and plans anew."""
+
+    plan: Plan
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Make:
+    """A new plan."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """Nothing is new."""
+
+
+Step = Finish | Void | Make | Nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What comes next, which topics a run would see for the first time, and what it would leave out.
+
+    `accepted`: troubles that the configuration allows. A run writes them down first; the plan shown here is that of
+    the other partitions.
+    """
+
+    step: Step
+    first_seen: tuple[str, ...]
+    left_out: tuple[ExcludedPartition, ...]
+    accepted: tuple[ExcludedPartition, ...] = ()
+
+
+def forecast(exporter: Exporter, request: RunRequest) -> Forecast:
+    """The next plan as a run would make it now, or the open one. Raises what would stop the run."""
+    exporter = exporter.at_work()
+    settings, log = exporter.settings, exporter.log
+    head = log.newest()
+    world = observe(settings, exporter.broker, head)
+    if head is None:
+        owners.check_no_traces(log, settings, world.topics)
+    for topic in sorted(world.first_seen):
+        owners.check_no_data(log, settings, topic, has_log=head is not None)
+    step = _step(exporter, head, world, request)
+    accepted = tuple(left for left in world.left_out if left.is_allowed(settings.policies))
+    left_out = tuple(left for left in world.left_out if left not in accepted)
+    return Forecast(step, tuple(sorted(world.first_seen)), left_out, accepted)
+
+
+def _step(exporter: Exporter, head: Committed | None, world: KafkaSnapshot, request: RunRequest) -> Step:
+    settings = exporter.settings
+    opened = None if head is None else exporter.log.open_plan(head)
+    if opened is not None:
+        reason = why_not_finished(opened.plan, settings)
+        return Finish(opened.plan) if reason is None else Void(opened.plan, reason)
+    head, marked = head or _first_entry(settings, world, request), marked_until(settings, exporter.log)
+    step = next_plan(settings, exporter.broker, world, head, request, marked=marked)
+    return Nothing() if isinstance(step, CaughtUp) else Make(step)
+
+
+def _first_entry(settings: Settings, world: KafkaSnapshot, request: RunRequest) -> Committed:
+    """The entry that a first run writes before it plans, in memory only."""
+    entry = new_entry(settings, request, world.cluster_id, None, kind=Kind.CHECKPOINT, topics=dict(world.topics))
+    return Committed(entry, sha256_of(encode(entry)))

@@ -1,0 +1,201 @@
+"""The Spark driver: ranges out, results back. Records never cross the JVM."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import pickle
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+
+from kafka_s3.adapters.known_schemas import NOTHING_KNOWN, Known
+from kafka_s3.bucket.window import check_window, of_window
+from kafka_s3.errors import EXIT_CONFIGURATION, ConfigurationError, ExporterError, SparkFailed
+from kafka_s3.export.run import run
+from kafka_s3.export.task import Failure, RangeResult, RangeTask
+from kafka_s3.log.entries import Interval
+from kafka_s3.plan.batch import RunRequest
+from kafka_s3.reexport.run import run as export_again
+from kafka_s3.settings import load, lookups_of
+from kafka_s3.settings.model import Settings
+from kafka_s3.shown import printable_lines
+from kafka_s3.signing import NO_KEY
+from kafka_s3.spark.driver_context import DriverContext
+from kafka_s3.spark.encryption import in_clear
+from kafka_s3.spark.fingerprint import fingerprint
+from kafka_s3.spark.parent_death import die_with_parent
+from kafka_s3.wiring import ask_registries, export_ranges, make_exporter, make_registries, report_letters
+
+#: Spark writes a task's closure of more than 1 MiB to a file, and ours holds secrets; the rest is for the functions.
+SETTINGS_BYTES_MAX: Final = 896 * 1024
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """`jobs/export.py`: one run of one connector; returns the exit status (DESIGN §4, last paragraph)."""
+    arguments = _parser().parse_args(argv)
+    die_with_parent()
+    try:
+        settings = _settings(arguments)
+        with _context(settings) as context:
+            _warn_of_clear_text(context)
+            request = replace(_request(arguments), spark_application=context.applicationId)
+            exporter = make_exporter(settings)
+            if arguments.reexport:
+                settings = of_window(settings, check_window(request.interval))
+                report = export_again(exporter, request, SparkExecute(context, settings), _say)
+            else:
+                report = run(exporter, request, SparkExecute(context, settings), tell=_say)
+        for line in report.problems() if arguments.reexport else report.lines(str(arguments.connector)):
+            print(printable_lines(line), file=sys.stderr, flush=True)
+        if not arguments.reexport:  # a window's dead letters were sent when they were exported live
+            report_letters(exporter, _say)
+    except ExporterError as error:
+        print(printable_lines(str(error)), file=sys.stderr, flush=True)
+        return error.exit_status
+    except Py4JError as error:  # of the JVM itself, outside any task: its disk is full, it has ended
+        if _is_ours(error):
+            raise
+        failed = _spark_failed(str(error))
+        print(printable_lines(str(failed)), file=sys.stderr, flush=True)
+        return failed.exit_status
+    return report.exit_status
+
+
+class SparkExecute:
+    """Executes ranges as Spark tasks, `tasks.max` at once.
+
+    Raises `ConfigurationError` for settings of more than SETTINGS_BYTES_MAX.
+    """
+
+    def __init__(self, context: SparkContext, settings: Settings) -> None:
+        size = len(pickle.dumps(settings))
+        if size > SETTINGS_BYTES_MAX:
+            raise ConfigurationError(
+                f"The settings take {size} bytes. Spark would write more than {SETTINGS_BYTES_MAX} to a file, secrets "
+                "included.",
+                next="Shorten what is long in them: leave the documentation out of export.value.schema.file, say.",
+            )
+        self._context = context
+        self._settings = replace(settings, log_key=NO_KEY)  # the driver alone writes plans and the log
+        self._registries = make_registries(settings)
+
+    def __call__(self, tasks: Sequence[RangeTask]) -> list[RangeResult]:
+        groups = balance(tasks, self._settings.limits.tasks_max)
+        settings, driver = self._settings, fingerprint()
+        known = ask_registries(settings, self._registries, tasks)
+        # The closure holds the settings, secrets included; groups and schemas, which Spark writes to files, hold none.
+        schemas = self._context.broadcast(known) if known != NOTHING_KNOWN else None
+        results = self._context.parallelize(groups, len(groups)).map(
+            lambda group: work(settings, driver, group, schemas.value if schemas is not None else NOTHING_KNOWN)
+        )
+        try:
+            return [result for group in results.collect() for result in group]
+        except Py4JError as error:
+            if _is_ours(error):
+                raise
+            raise _spark_failed(str(error)) from error
+
+
+def _is_ours(error: Py4JError) -> bool:
+    """Whether it was raised in a task: a bug of ours."""
+    return "PythonException" in str(error)
+
+
+def _spark_failed(said: str) -> SparkFailed:
+    """Spark's failure in its own words, without Java's stack.
+
+    >>> print(_spark_failed("Calling failed.\\n: SparkException: Lost task 0.0: worker exited\\n\\tat a.B"))
+    Spark gave up: SparkException: Lost task 0.0: worker exited. The plan stays open: the next try finishes it.
+    """
+    cause = said.partition("\n: ")[2] or said
+    lines = itertools.takewhile(lambda line: not line.startswith(("\tat ", "Driver stacktrace")), cause.splitlines())
+    reason = " ".join(filter(None, map(str.strip, lines))).rstrip(".")
+    room = " Make room, or let SPARK_LOCAL_DIRS name a folder that has some." if _is_full(said) else ""
+    return SparkFailed(f"Spark gave up: {reason}.", next=f"The plan stays open: the next try finishes it.{room}")
+
+
+def _is_full(said: str) -> bool:
+    """Whether it is the disk of Spark's temporary files: Java has no class of its own for a full one."""
+    return any(
+        sign in said for sign in ("No space left on device", "Failed to create a temp directory", "any local dir")
+    )
+
+
+def work(
+    settings: Settings, driver: str, tasks: Sequence[RangeTask], known: Known = NOTHING_KNOWN
+) -> list[RangeResult]:
+    """One Spark task: the ranges of one group, one after the other."""
+    worker = fingerprint()
+    if worker != driver:
+        reason = f"the worker has engine {worker}, the driver {driver}: install the same kafka-s3 on both"
+        return [RangeResult(task.planned, None, Failure(reason, EXIT_CONFIGURATION)) for task in tasks]
+    return export_ranges(settings, tasks, known)
+
+
+def balance(tasks: Sequence[RangeTask], groups_max: int) -> list[list[RangeTask]]:
+    """At most `groups_max` groups of about the same number of offsets: the largest range to the emptiest group."""
+    groups: list[list[RangeTask]] = [[] for _ in range(min(groups_max, len(tasks)))]
+    sizes = [0] * len(groups)
+    for task in sorted(tasks, key=lambda task: task.planned.end - task.planned.start, reverse=True):
+        emptiest = sizes.index(min(sizes))
+        groups[emptiest].append(task)
+        sizes[emptiest] += task.planned.end - task.planned.start
+    return groups
+
+
+def _context(settings: Settings) -> SparkContext:
+    context = SparkContext(appName=f"kafka-s3 {settings.name}")
+    context.setLogLevel("WARN")
+    return context
+
+
+def _warn_of_clear_text(context: SparkContext) -> None:
+    """Say so on standard error, before anything is sent, where secrets could be read on the way to the workers."""
+    warning = in_clear(str(context.master), context.getConf().get)
+    if warning is not None:
+        print(printable_lines(str(warning)), file=sys.stderr, flush=True)
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    handover = DriverContext.take(os.environ)
+    lookups = lookups_of(os.environ, secrets=handover.secrets.get)
+    loaded = load(
+        arguments.connector,
+        worker=arguments.worker,
+        lookups=lookups,
+        kafka_connection=handover.kafka,
+        aws_connection=handover.aws,
+    )
+    return loaded.settings
+
+
+def _request(arguments: argparse.Namespace) -> RunRequest:
+    interval = None
+    if arguments.interval_start_ms is not None:
+        interval = Interval(arguments.interval_start_ms, arguments.interval_end_ms)
+    now_ms = int(time.time() * 1000)
+    return RunRequest(arguments.run_id, arguments.try_number, interval, now_ms, planned_apart=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="export.py", description="Export one connector's topics, as one run.")
+    parser.add_argument("--connector", type=Path, required=True, help="the connector's configuration file")
+    parser.add_argument("--worker", type=Path, help="the worker file (default: worker.properties beside it)")
+    parser.add_argument("--run-id", required=True)
+    parser.add_argument("--try-number", type=int, default=1)
+    parser.add_argument("--interval-start-ms", type=int, help="the data interval; without it: up to what is there now")
+    parser.add_argument("--interval-end-ms", type=int)
+    parser.add_argument("--reexport", action="store_true", help="export the data interval again, apart from the rest")
+    return parser
+
+
+def _say(line: str) -> None:
+    print(printable_lines(line), flush=True)

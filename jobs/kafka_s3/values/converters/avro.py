@@ -1,0 +1,271 @@
+"""Avro as a schema registry's serializers write it: a zero byte, a schema's id in four bytes, the datum.
+
+A batch is checked all at once, by schema. Its bytes stay as they are; other forms are made when they are asked for,
+once for the whole batch however it is parted after that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from kafka_s3.avro.model import Schema, full_name
+from kafka_s3.avro.parse import SchemaError, parse_avro
+from kafka_s3.ports import SchemaRegistry
+from kafka_s3.settings.registry import SubjectNames
+from kafka_s3.shown import named, quoted
+from kafka_s3.values.converters.avro_group import HEAD, Group, shown, taken
+from kafka_s3.values.rows import Excluded, Schemas, Stage, Tombstone, Unwritable
+
+_ID_MAX: Final = 2**31 - 1  # a registry's ids are Java's int
+#: What is kept of ids and their schemas, in characters of these; beyond it all are looked up anew.
+_IDS_MAX: Final = 10_000
+_CHARS_MAX: Final = 32 * 1024 * 1024
+
+
+class AvroValues:
+    """The values, or keys, of one topic (AvroConverter).
+
+    Registry errors end a batch; what a record alone is to blame for makes it `Unwritable`. `columns`: a record that
+    Arrow's columns cannot hold is refused too, as Parquet needs it.
+    """
+
+    def __init__(
+        self,
+        registry: SchemaRegistry,
+        subject_names: SubjectNames,
+        topic: str,
+        *,
+        key: bool,
+        columns: bool = False,
+    ) -> None:
+        self._registry = registry
+        self._subject_names = subject_names
+        self._topic = topic
+        self._key = key
+        self._columns = columns
+        self._stage = Stage.KEY_CONVERTER if key else Stage.VALUE_CONVERTER
+        self._known: dict[bytes, Schema | str] = {}  # by the five bytes at the beginning
+        self._known_chars = 0
+
+    def __call__(self, values: Sequence[bytes | None]) -> AvroRows:
+        excluded: dict[int, Excluded] = {}
+        chosen: dict[Schema, list[int]] = {}
+        named: list[tuple[Schema, Sequence[int]]] = []
+        for head, rows in _by_head(values).items():
+            if head is None:
+                excluded.update(dict.fromkeys(rows, Tombstone()))
+            elif isinstance(found := self._schema(head), Schema):
+                chosen.setdefault(found, []).extend(rows)
+                named.append((found, rows))
+            else:
+                for row in rows:
+                    excluded[row] = Unwritable(f"{found} ({shown(values[row])})", self._stage)
+        groups: list[Group] = []
+        group_of: list[int] = [0] * len(values)
+        places: Sequence[int] = range(len(values))
+        if len(chosen) > 1 or excluded:
+            places = [0] * len(values)
+        for number, (schema, rows) in enumerate(chosen.items()):
+            # All of them stand where they stood, whatever their ids.
+            everything = len(rows) == len(values)
+            chosen_values: Sequence[Any] = values if everything else [values[row] for row in rows]
+            group = Group(schema, chosen_values)
+            groups.append(group)
+            for place, refused in group.check(self._stage, self._columns).items():
+                excluded[place if everything else rows[place]] = refused
+            if isinstance(places, list):
+                for place, row in enumerate(rows):
+                    group_of[row], places[row] = number, place
+        own = _own(named, len(values)) if len(named) > len(chosen) else None
+        return AvroRows(groups, group_of if len(groups) > 1 else None, places, excluded, own)
+
+    def _schema(self, head: bytes) -> Schema | str:
+        """The schema that the beginning of a value names, or why there is none."""
+        found = self._known.get(head)
+        if found is None:
+            found = self._look_up(head)
+            chars = len(found.text if isinstance(found, Schema) else found)
+            if len(self._known) >= _IDS_MAX or self._known_chars + chars > _CHARS_MAX:
+                self._known.clear()
+                self._known_chars = 0
+            self._known[head] = found
+            self._known_chars += chars
+        return found
+
+    def _look_up(self, head: bytes) -> Schema | str:
+        if len(head) < HEAD:
+            return f"not Avro of a schema registry: {len(head)} bytes, where a zero byte and a schema's id take {HEAD}"
+        if head[0] != 0:
+            first = quoted(head[:1], f"{head[0]:02x}", kind="another")
+            return f"not Avro of a schema registry: the first byte is {first}, not 00"
+        id = int.from_bytes(head[1:], "big")
+        registered = self._registry.schema(id) if id <= _ID_MAX else None
+        if registered is None:
+            return f"the schema registry has no schema of the id {id}"
+        if registered.type != "AVRO":
+            return f"the schema of the id {id} is of the type {named(registered.type)}, not AVRO"
+        try:
+            schema = parse_avro(registered.text, registered.references, id=id)
+        except SchemaError as error:
+            return f"the schema of the id {id} cannot be used: {error}"
+        version = self._registry.versions(self._subject(schema)).get(id)
+        return Schema(schema.text, id, version)
+
+    def _subject(self, schema: Schema) -> str:
+        match self._subject_names:
+            case SubjectNames.TOPIC:
+                return f"{self._topic}-{'key' if self._key else 'value'}"
+            case SubjectNames.RECORD:
+                return _type_name(schema)
+            case SubjectNames.TOPIC_RECORD:
+                return f"{self._topic}-{_type_name(schema)}"
+
+
+def _type_name(schema: Schema) -> str:
+    """As Avro for Java names types: what has no name of its own is called by its type."""
+    avro = schema.avro
+    if isinstance(avro, list):
+        return "union"
+    if isinstance(avro, str):
+        return avro
+    return full_name(avro) if avro["type"] in ("record", "enum", "fixed") else str(avro["type"])
+
+
+def _by_head(values: Sequence[bytes | None]) -> Mapping[bytes | None, Sequence[int]]:
+    """Rows by the first five bytes of their values; one schema as a rule, so that is looked for first."""
+    if None not in values:
+        heads = {value[:HEAD] for value in values}  # type: ignore[index]  # no None is left
+        if len(heads) == 1:
+            return {heads.pop(): range(len(values))}
+    rows: dict[bytes | None, list[int]] = {}
+    for row, value in enumerate(values):
+        rows.setdefault(None if value is None else value[:HEAD], []).append(row)
+    return rows
+
+
+def _own(named: Iterable[tuple[Schema, Sequence[int]]], count: int) -> Sequence[Schema | None]:
+    own: list[Schema | None] = [None] * count
+    for schema, rows in named:
+        for row in rows:
+            own[row] = schema
+    return own
+
+
+class AvroRows:
+    """A `Structs` over datums.
+
+    Row i is the value at `places[i]` of the group `group_of[i]`; `group_of=None`: of the only group. `own`: the schema
+    of each row with the id that the row names, where rows of one group name several: an object says that of its first.
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        group_of: Sequence[int] | None,
+        places: Sequence[int],
+        excluded: Mapping[int, Excluded],
+        own: Sequence[Schema | None] | None = None,
+    ) -> None:
+        self._own = own
+        self._groups = groups
+        self._group_of = group_of
+        self._places = places
+        self.excluded = excluded
+
+    @property
+    def schemas(self) -> Schemas:
+        if not self._groups:
+            return None
+        if self._own is not None:
+            return [None if row in self.excluded else schema for row, schema in enumerate(self._own)]
+        if self._group_of is None:
+            return self._groups[0].schema
+        schemas = [group.schema for group in self._groups]
+        return [None if row in self.excluded else schemas[group] for row, group in enumerate(self._group_of)]
+
+    def part(self, start: int, stop: int) -> AvroRows:
+        if start == 0 and stop == len(self._places) and not self.excluded and self._own is None:
+            return self
+        return self._some(self._places[start:stop], self._group_of and self._group_of[start:stop])
+
+    def pick(self, indexes: Sequence[int]) -> AvroRows:
+        if len(indexes) == len(self._places) and not self.excluded and self._own is None:
+            return self
+        places, group_of = self._places, self._group_of
+        return self._some([places[index] for index in indexes], group_of and [group_of[index] for index in indexes])
+
+    def _some(self, places: Sequence[int], group_of: Sequence[int] | None) -> AvroRows:
+        if group_of and all(group == group_of[0] for group in group_of):
+            return AvroRows([self._groups[group_of[0]]], None, places, {})
+        return AvroRows(self._groups, group_of, places, {})
+
+    def sizes(self) -> Sequence[int]:
+        if self._group_of is not None:
+            pairs = zip(self._group_of, self._places, strict=True)
+            return [max(len(self._groups[group].values[place]) - HEAD, 0) for group, place in pairs]
+        if not self._groups:
+            return [0] * len(self._places)
+        values = taken(self._groups[0].values, self._places)
+        if not self.excluded:
+            return [len(value) - HEAD for value in values]
+        return [max(len(value) - HEAD, 0) for value in values]
+
+    def datums(self, target: Schema) -> Sequence[bytes]:
+        group = self._group()
+        if target.text == group.schema.text:
+            return group.datums(self._places)
+        projected = group.projected(target)
+        if projected is not None:
+            return projected.datums(group, self._places)
+        from kafka_s3.avro.datums import codec
+
+        return codec(target).encode(self.values(target))
+
+    def values(self, target: Schema) -> Sequence[Any]:
+        from kafka_s3.avro.project import projector, unchanged
+
+        group = self._group()
+        values = group.decode(self._places)
+        project = projector(group.schema, target)
+        return values if project is unchanged else [project(value) for value in values]
+
+    def arrow(self, target: Schema) -> Any:
+        """`target` may also be a schema without its logical types (`bare`)."""
+        from kafka_s3.avro.batch_reader import taken
+
+        group = self._group()
+        if _reads(target, group.schema):
+            return taken(group.arrow(target), self._places)
+        projected = group.projected(target)
+        if projected is not None:
+            return projected.arrow(group, self._places)
+        from kafka_s3.avro.arrow import from_values
+
+        return from_values(self.values(target), target)
+
+    def has_columns(self, target: Schema) -> bool:
+        """Whether `arrow` comes without values, which then cost more than it."""
+        if self._group_of is not None or not self._groups:
+            return False
+        group = self._groups[0]
+        return group.has_columns and (_reads(target, group.schema) or group.projected(target) is not None)
+
+    def column(self, path: tuple[str, ...]) -> Sequence[Any]:
+        if not self._groups:
+            return [None] * len(self._places)
+        if self._group_of is None:
+            return taken(self._groups[0].column(path), self._places)
+        columns = [group.column(path) for group in self._groups]
+        return [columns[group][place] for group, place in zip(self._group_of, self._places, strict=True)]
+
+    def _group(self) -> Group:
+        assert self._group_of is None, "only rows of one schema have another form"
+        return self._groups[0]
+
+
+def _reads(target: Schema, schema: Schema) -> bool:
+    """Whether a schema is another one, or that without its logical types."""
+    from kafka_s3.avro.physical_schema import bare
+
+    return target.text == schema.text or target.text == bare(schema).text

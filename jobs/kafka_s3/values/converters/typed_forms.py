@@ -1,0 +1,274 @@
+"""What a schema's values are decoded into: types for msgspec, and the ways from there to other forms.
+
+Decoded values are plain ones, except that records are structs with an attribute for each field, which cost a tenth of
+a dictionary. What msgspec has no type for (unions of several types, schemas that hold themselves) is kept as text, and
+read by `typed_values` when the batch is settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+from kafka_s3.avro.defaults import plain_default
+from kafka_s3.avro.model import Avro, schema_of
+from kafka_s3.avro.nodes import NO_DEFAULT, Field, Node
+from kafka_s3.values.converters.typed_values import Reader, parse, settler
+
+Turn = Callable[[Any], Any]
+_DAY: Final = 86_400
+_RANGES: Final = {"date": (-(1 << 31), 1 << 31), "time-millis": (0, _DAY * 1_000), "time-micros": (0, _DAY * 1_000_000)}
+
+
+@dataclass(eq=False, slots=True)
+class Form:
+    """One type. `None` for a way means that there is nothing to do.
+
+    `settle` finishes what msgspec decoded, or raises `NotTyped`; values of the types in `settled` need none.
+    `plain` makes plain values, and `of_plain` goes back. `fields`: a record's attributes, by field.
+    `direct`: pyarrow takes the values as they are. `sub`: the type's own schema, for those it does not.
+    """
+
+    node: Node
+    type: Any
+    settle: Turn | None = None
+    settled: frozenset[type] = frozenset()
+    plain: Turn | None = None
+    of_plain: Turn | None = None
+    fields: Mapping[str, tuple[str, Form]] | None = None
+    direct: bool = False
+
+    def settle_all(self, found: list[Any]) -> None:
+        """Settles decoded values where they stand."""
+        if self.settle is None:
+            return
+        if self.fields is None or self.node.kind == "union":
+            found[:] = map(self.settle, found)
+            return
+        for attribute, form in self.fields.values():
+            if form.settle is None:
+                continue
+            column = [getattr(each, attribute) for each in found]
+            if form.settled and form.settled.issuperset(map(type, column)):
+                continue
+            for each, value in zip(found, column, strict=True):
+                setattr(each, attribute, form.settle(value))
+
+    def plain_all(self, found: Sequence[Any]) -> Sequence[Any]:
+        plain = self.plain
+        return found if plain is None else [None if each is None else plain(each) for each in found]
+
+    def array(self, found: Sequence[Any], kind: Any) -> Any:
+        """A `pyarrow.Array` of the type that `schemas.arrow.arrow_type` gives for the schema."""
+        import pyarrow as pa
+
+        if self.direct:
+            return pa.array(found, kind)
+        if self.fields:
+            there = [each for each in found if each is not None] if None in found else found
+            children = []
+            for index, (attribute, form) in enumerate(self.fields.values()):
+                column = [getattr(each, attribute) for each in there]
+                children.append(form.array(column, kind.field(index).type))
+            array = pa.StructArray.from_arrays(children, fields=list(kind))
+            if len(there) == len(found):
+                return array
+            from kafka_s3.avro.vectors import among_nulls
+
+            return among_nulls(array, [each is not None for each in found])
+        from kafka_s3.avro.arrow import from_values
+
+        return from_values(self.plain_all(found), schema_of(_complete(self.node, set())))
+
+
+class Forms:
+    """Makes the forms of one schema."""
+
+    def __init__(self) -> None:
+        self._open: set[int] = set()
+        self._count = 0
+
+    def of(self, node: Node, path: str) -> Form:
+        """`SchemaError` for a default that is none of its type."""
+        if node.kind == "union":
+            return self._union(node, path)
+        if node.kind == "record":
+            return self._record(node, path)
+        if node.kind in ("array", "map"):
+            return self._many(node, path)
+        return _simple(node, path)
+
+    def _union(self, node: Node, path: str) -> Form:
+        one = node.optional
+        if one is None or _holds_itself(one):
+            return _raw(node)
+        form = self.of(one, path)
+        if form.type is msgspec.Raw:
+            return _raw(node)
+        return Form(
+            node,
+            form.type | None if form.type is not None and node.nullable else form.type,
+            _unless_null(form.settle),
+            form.settled | {type(None)} if form.settled else form.settled,
+            _unless_null(form.plain),
+            _unless_null(form.of_plain),
+            form.fields,
+            form.direct,
+        )
+
+    def _many(self, node: Node, path: str) -> Form:
+        form = self.of(node.item, f"{path}[]" if node.kind == "array" else f"{path}{{}}")
+        each = _each_item if node.kind == "array" else _each_value
+        kind = list[form.type] if node.kind == "array" else dict[str, form.type]  # type: ignore[name-defined]
+        return Form(node, kind, each(form.settle), frozenset(), each(form.plain), each(form.of_plain))
+
+    def _record(self, node: Node, path: str) -> Form:
+        if _holds_itself(node):
+            return _raw(node)
+        forms = {each.name: self.of(each.node, f"{path}.{each.name}" if path else each.name) for each in node.fields}
+        attributes = {each.name: f"f{index}" for index, each in enumerate(node.fields)}
+        kind = msgspec.defstruct(
+            "Record",
+            [_slot(attributes[each.name], each, forms[each.name], path) for each in node.fields],
+            rename={attribute: name for name, attribute in attributes.items()},
+            kw_only=True,
+            gc=False,
+        )
+        names = tuple(attributes)
+        settles = [(attributes[name], form.settle) for name, form in forms.items() if form.settle is not None]
+        plains = [(name, form.plain) for name, form in forms.items() if form.plain is not None]
+        backs = [(name, attributes[name], form.of_plain) for name, form in forms.items()]
+        astuple = msgspec.structs.astuple
+
+        def settle(found: Any) -> Any:
+            for attribute, convert in settles:
+                setattr(found, attribute, convert(getattr(found, attribute)))
+            return found
+
+        def plain(found: Any) -> Any:
+            made = dict(zip(names, astuple(found), strict=True))
+            for name, convert in plains:
+                made[name] = convert(made[name])
+            return made
+
+        def of_plain(value: Any) -> Any:
+            return kind(
+                **{attribute: value[name] if back is None else back(value[name]) for name, attribute, back in backs}
+            )
+
+        fields = {name: (attributes[name], form) for name, form in forms.items()}
+        return Form(node, kind, settle if settles else None, frozenset(), plain, of_plain, fields)
+
+
+def _slot(attribute: str, field: Field, form: Form, path: str) -> tuple[Any, ...]:
+    """A field as msgspec defines one, with its default."""
+    if field.default is NO_DEFAULT:
+        return (attribute, form.type, None) if field.node.nullable else (attribute, form.type)
+    default = plain_default(field.node, field.default, f"{path}.{field.name}" if path else field.name)
+    if form.of_plain is None and isinstance(default, None | bool | int | float | str | bytes):
+        return attribute, form.type, default
+
+    def make() -> Any:
+        fresh = plain_default(field.node, field.default, "")
+        return fresh if form.of_plain is None else form.of_plain(fresh)
+
+    return attribute, form.type, msgspec.field(default_factory=make)
+
+
+def _simple(node: Node, path: str) -> Form:
+    """A type that is neither list nor object. Defaults go through `settle` as well, which leaves values alone."""
+    settle = settler(node, path)
+    logical = node.logical[0] if node.logical else None
+    match node.kind:
+        case "null":
+            return Form(node, None, direct=True)
+        case "boolean":
+            return Form(node, bool, direct=True)
+        case "string":
+            return Form(node, str, direct=True)
+        case "enum":
+            return Form(node, Literal[node.symbols], direct=True)
+        case "double":
+            return Form(node, float, direct=True)
+        case "float":
+            return Form(node, float, settle, direct=True)
+        case "bytes" | "fixed" if logical == "decimal":
+            from decimal import Decimal
+
+            return Form(node, Decimal, _but(bytes, settle))
+        case "bytes":
+            return Form(node, bytes, direct=True)
+        case "fixed":
+            return Form(node, Annotated[bytes, msgspec.Meta(min_length=node.size, max_length=node.size)], direct=True)
+    low, high = node.bounds if logical is None else _RANGES.get(logical, (-(1 << 63), 1 << 63))
+    whole = Annotated[int, msgspec.Meta(ge=low, le=high - 1)]
+    small = "connect.type" in node.properties
+    if logical is None:
+        return Form(node, whole, direct=not small)
+    return Form(node, whole | str, _but(int, settle), frozenset({int}), direct=not small)
+
+
+def _raw(node: Node) -> Form:
+    reader = Reader(node)
+
+    def settle(found: Any) -> Any:
+        return reader.read(parse(bytes(found))) if type(found) is msgspec.Raw else found
+
+    return Form(node, msgspec.Raw, settle)
+
+
+def _but(kind: type, settle: Turn | None) -> Turn:
+    assert settle is not None
+    return lambda found: found if type(found) is kind else settle(found)
+
+
+def _unless_null(turn: Turn | None) -> Turn | None:
+    return None if turn is None else lambda value: None if value is None else turn(value)
+
+
+def _each_item(turn: Turn | None) -> Turn | None:
+    return None if turn is None else lambda values: [turn(each) for each in values]
+
+
+def _each_value(turn: Turn | None) -> Turn | None:
+    return None if turn is None else lambda values: {key: turn(each) for key, each in values.items()}
+
+
+def _holds_itself(node: Node) -> bool:
+    """Whether a type is met again inside itself."""
+    seen: set[int] = set()
+    below = [*_below(node)]
+    while below:
+        each = below.pop()
+        if each is node:
+            return True
+        if id(each) not in seen:
+            seen.add(id(each))
+            below += _below(each)
+    return False
+
+
+def _below(node: Node) -> Sequence[Node]:
+    if node.kind in ("array", "map"):
+        return (node.item,)
+    return node.branches or [each.node for each in node.fields]
+
+
+def _complete(node: Node, seen: set[str]) -> Avro:
+    """The schema of a type by itself: names are defined where they first stand."""
+    if node.kind == "union":
+        return [_complete(each, seen) for each in node.branches]
+    made: dict[str, Any] = {**node.properties, "type": node.kind}
+    if node.kind in ("record", "enum", "fixed"):
+        if node.name in seen:
+            return node.name
+        seen.add(node.name)
+        made.update(name=node.name.rpartition(".")[2], namespace=node.name.rpartition(".")[0])
+    if node.kind == "record":
+        made["fields"] = [{"name": each.name, "type": _complete(each.node, seen)} for each in node.fields]
+    elif node.kind in ("array", "map"):
+        made["items" if node.kind == "array" else "values"] = _complete(node.item, seen)
+    return made

@@ -1,0 +1,306 @@
+"""Columns as JSON text: the same text that `json_text` writes of the values, for a whole batch at once.
+
+The columns are those of the schema without logical types (`schemas.bare`). Each becomes a column of text, and the
+rows are put together of these and of what stands between them. What has no such text (unions of several types, maps
+with other keys than text) makes its schema one of values.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_s3.avro.arrow import ColumnsError, arrow_type
+from kafka_s3.avro.model import Schema, full_name
+from kafka_s3.avro.physical_schema import bare
+from kafka_s3.settings.formats import DecimalFormat
+from kafka_s3.values.formats.java_numbers import java_double, java_float
+from kafka_s3.values.formats.json_text import as_jackson, is_map_entry, json_name, ready_for
+
+#: Beyond this a batch's text is written value by value: Arrow's offsets are 32 bits.
+TEXT_MAX: Final = 1 << 30
+_LARGEST_PLAIN, _SMALLEST_PLAIN = 1e7, 1e-3
+#: One byte of text is six at most: a control character's escape, or (four bytes) two.
+_GROWTH: Final = 6
+
+#: A `pyarrow.Array` of text, or the text that stands in every row.
+Piece = Any
+#: A column of a type as what its text is put together of. A null's is null, or anything below a null.
+_Text = Callable[[pa.Array], list[Piece]]
+
+
+class TooLarge(Exception):
+    """The text is too large to be made at once."""
+
+
+class _NoText(Exception):
+    """A type whose text takes its values."""
+
+
+class ColumnText:
+    """The text of rows of one schema; made by `column_text`."""
+
+    def __init__(self, columns: Schema, text: _Text) -> None:
+        self.columns = columns
+        self._text = text
+
+    def __call__(self, array: pa.Array, between: str) -> pa.Array:
+        """A row's text and `between` after it, as strings; `TooLarge` if that is for values to do."""
+        return _joined([*self._text(array), between], len(array))
+
+
+def column_text(schema: Schema, decimals: DecimalFormat) -> ColumnText | None:
+    """How rows of a schema become text by their columns; `None` if they do not."""
+    try:
+        columns = bare(schema)
+        arrow_type(columns)
+        return ColumnText(columns, _Compiler(decimals).text(schema.avro, ""))
+    except (_NoText, ColumnsError, RecursionError):
+        return None
+
+
+class _Compiler:
+    """Schemas to text; `arrow_type` has seen that no type holds itself, and that there are not too many."""
+
+    def __init__(self, decimals: DecimalFormat) -> None:
+        self._decimals = decimals
+        self._named: dict[str, tuple[Mapping[str, Any], str]] = {}
+
+    def text(self, avro: Any, space: str) -> _Text:
+        if isinstance(avro, list):
+            return self._union(avro, space)
+        if isinstance(avro, str):
+            return _SIMPLE[avro] if avro in _SIMPLE else self._of_named(*self._named[self._full(avro, space)])
+        match avro["type"]:
+            case "record" | "enum" | "fixed":
+                self._named[full_name(avro, space)] = (avro, space)
+                return self._of_named(avro, space)
+            case "array":
+                return self._array(avro["items"], space)
+            case "map":
+                return _map(self.text(avro["values"], space))
+            case "bytes":
+                return self._bytes(avro)
+            case other:
+                return self.text(other, space)
+
+    def _full(self, name: str, space: str) -> str:
+        return name if name in self._named else f"{space}.{name}"
+
+    def _of_named(self, avro: Mapping[str, Any], space: str) -> _Text:
+        match avro["type"]:
+            case "enum":
+                return _string
+            case "fixed":
+                return self._bytes(avro)
+        name = full_name(avro, space)
+        names = [json_name(field) for field in avro["fields"]]
+        if len(set(names)) < len(names):
+            raise _NoText
+        texts = [self.text(field["type"], name.rpartition(".")[0]) for field in avro["fields"]]
+        heads = [f"{',' if at else '{'}{_quoted(name)}:" for at, name in enumerate(names)]
+
+        def of(array: pa.Array) -> list[Piece]:
+            made: list[Piece] = []
+            for at, (head, text) in enumerate(zip(heads, texts, strict=True)):
+                made += [head, *text(array.field(at))]
+            return [*made, "}"]
+
+        return _with_nulls(of)
+
+    def _union(self, avro: list[Any], space: str) -> _Text:
+        rest = [each for each in avro if each != "null" and each != {"type": "null"}]
+        if len(rest) != 1 or len(avro) != 2:
+            raise _NoText
+        return self.text(rest[0], space)
+
+    def _array(self, items: Any, space: str) -> _Text:
+        item = self.text(items, space)
+        entry = self._named[self._full(items, space)][0] if isinstance(items, str) and items not in _SIMPLE else items
+        if isinstance(entry, Mapping) and entry["type"] == "record" and is_map_entry(entry, full_name(entry, space)):
+            raise _NoText
+
+        def of(array: pa.Array) -> list[Piece]:
+            first, offsets, count = _extent(array)
+            return ["[", _together(item(array.values.slice(first, count)), count, offsets), "]"]
+
+        return _with_nulls(of)
+
+    def _bytes(self, avro: Mapping[str, Any]) -> _Text:
+        ready = ready_for(avro, self._decimals)
+        if ready is None:
+            return _base64
+
+        def of(array: pa.Array) -> list[Piece]:
+            _bounded(array)
+            encode = msgspec.json.encode
+            made = [None if each is None else encode(ready(each)).decode("ascii") for each in array.to_pylist()]
+            return [pa.array(made, pa.string())]
+
+        return of
+
+
+def _joined(pieces: Sequence[Piece], count: int) -> pa.Array:
+    """Row by row what the pieces say; that of a null is `null`."""
+    merged: list[Piece] = []
+    size = 0
+    for piece in pieces:
+        if isinstance(piece, str):
+            size += len(piece) * 4 * count
+            if merged and isinstance(merged[-1], str):
+                merged[-1] += piece
+                continue
+        else:
+            size += piece.nbytes
+        merged.append(piece)
+    if size > TEXT_MAX:
+        raise TooLarge
+    if all(isinstance(each, str) for each in merged):
+        return pa.repeat(pa.scalar("".join(map(str, merged))), count)
+    given = [pa.scalar(each) if isinstance(each, str) else each for each in merged]
+    return pc.binary_join_element_wise(*given, "", null_handling="replace", null_replacement="null")
+
+
+def _with_nulls(text: _Text) -> _Text:
+    """What is put together of several pieces, as one where there are nulls among it."""
+
+    def of(array: pa.Array) -> list[Piece]:
+        pieces = text(array)
+        return [_nulled(_joined(pieces, len(array)), array)] if array.null_count else pieces
+
+    return of
+
+
+def _nulled(texts: pa.Array, array: pa.Array) -> pa.Array:
+    return pc.if_else(array.is_valid(), texts, None) if array.null_count else texts
+
+
+def _extent(array: pa.Array) -> tuple[int, pa.Array, int]:
+    """Of lists: where the first one's items begin, where each one's do from there on, and how many there are."""
+    if not len(array):
+        return 0, pa.array([0], pa.int32()), 0
+    offsets = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]
+    return int(offsets[0]), pa.array(offsets - offsets[0]), int(offsets[-1] - offsets[0])
+
+
+def _together(pieces: list[Piece], count: int, offsets: pa.Array) -> pa.Array:
+    """Items in rows, a comma between two."""
+    items = _joined(pieces, count)
+    return pc.binary_join(pa.ListArray.from_arrays(offsets, items), ",")
+
+
+def _map(value: _Text) -> _Text:
+    def of(array: pa.Array) -> list[Piece]:
+        first, offsets, count = _extent(array)
+        keys, values = array.keys.slice(first, count), array.items.slice(first, count)
+        return ["{", _together([*_string(keys), ":", *value(values)], count, offsets), "}"]
+
+    return _with_nulls(of)
+
+
+def _null(array: pa.Array) -> list[Piece]:  # noqa: ARG001  # all of them are the same
+    return ["null"]
+
+
+def _plain(array: pa.Array) -> list[Piece]:
+    return [pc.cast(array, pa.string())]
+
+
+def _double(array: pa.Array) -> list[Piece]:
+    numbers = _numbers(array)
+    size = np.abs(numbers)
+    plain = ((size >= _SMALLEST_PLAIN) & (size < _LARGEST_PLAIN)) | (size == 0)
+    texts = msgspec.json.encode(numbers.tolist())
+    if plain.all():
+        return [_nulled(_split(texts, len(numbers)), array)]
+    made = texts[1:-1].decode("ascii").split(",")
+    for row in np.flatnonzero(~plain).tolist():
+        made[row] = _number(java_double(float(numbers[row])))
+    return [_nulled(pa.array(made, pa.string()), array)]
+
+
+def _float(array: pa.Array) -> list[Piece]:
+    made = [_number(java_float(number)) for number in _numbers(array).tolist()]
+    return [_nulled(pa.array(made, pa.string()), array)]
+
+
+def _number(text: str) -> str:
+    """What is no number in JSON is text there."""
+    return f'"{text}"' if text[-1] in "Ny" else text
+
+
+def _numbers(array: pa.Array) -> Any:
+    """A column as it is in memory, whatever stands at its nulls made zero."""
+    return (pc.fill_null(array, 0.0) if array.null_count else array).to_numpy()
+
+
+def _split(listed: bytes, count: int) -> pa.Array:
+    """The items of a JSON list of numbers."""
+    if not count:
+        return pa.array([], pa.string())
+    data = np.frombuffer(listed, np.uint8)
+    commas = np.flatnonzero(data == ord(","))
+    # Each number and the comma after it are two strings, of which every other one is a number.
+    bounds = np.empty(2 * count, np.int32)
+    bounds[0], bounds[-1] = 1, len(listed) - 1
+    bounds[1:-1:2], bounds[2::2] = commas, commas + 1
+    pieces = pa.Array.from_buffers(pa.string(), 2 * count - 1, [None, pa.py_buffer(bounds), pa.py_buffer(listed)])
+    return pieces.take(pa.array(np.arange(0, 2 * count - 1, 2, dtype=np.int32)))
+
+
+def _string(array: pa.Array) -> list[Piece]:
+    if _needs_escapes(array):
+        _bounded(array)
+        encode = msgspec.json.encode
+        made = as_jackson([b"null" if each is None else encode(each) for each in array.to_pylist()])
+        return [pa.array(made, pa.binary()).cast(pa.string())]
+    return _in_quotes(array)
+
+
+def _in_quotes(array: pa.Array) -> list[Piece]:
+    if array.null_count:
+        return [pc.binary_join_element_wise('"', array, '"', "")]
+    return ['"', array, '"']
+
+
+def _needs_escapes(array: pa.Array) -> bool:
+    """Whether any byte is one that JSON, or Jackson, does not have as it is."""
+    _, offsets, data = array.buffers()
+    if data is None or not len(array):
+        return False
+    ends = np.frombuffer(offsets, np.int32)
+    text = np.frombuffer(data, np.uint8)[ends[array.offset] : ends[array.offset + len(array)]]
+    return bool(((text < 0x20) | (text == ord('"')) | (text == ord("\\")) | (text >= 0xF0)).any())
+
+
+def _bounded(array: pa.Array) -> None:
+    if array.nbytes * _GROWTH > TEXT_MAX:
+        raise TooLarge
+
+
+def _base64(array: pa.Array) -> list[Piece]:
+    _bounded(array)
+    made = [None if each is None else base64.b64encode(each).decode("ascii") for each in array.to_pylist()]
+    return _in_quotes(pa.array(made, pa.string()))
+
+
+def _quoted(text: str) -> str:
+    return as_jackson([msgspec.json.encode(text)])[0].decode()
+
+
+_SIMPLE: Final[Mapping[str, _Text]] = {
+    "null": _null,
+    "boolean": _plain,
+    "int": _plain,
+    "long": _plain,
+    "float": _float,
+    "double": _double,
+    "bytes": _base64,
+    "string": _string,
+}
