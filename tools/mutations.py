@@ -89,11 +89,6 @@ MUTATIONS: Final = (
                 "                if inside and name.partition == each.partition:\n"
                 "                    exporter.store.delete(info.key)\n",
             ),
-            Edit(
-                "jobs/kafka_s3/export/run.py",
-                "from kafka_s3.ports import Broker, ObjectStore\n",
-                "from kafka_s3.naming import parse_data_key\nfrom kafka_s3.ports import Broker, ObjectStore\n",
-            ),
         ),
     ),
     Mutation(
@@ -104,7 +99,11 @@ MUTATIONS: Final = (
                 "            while not self._put_all(bodies, tags):\n                self._use_next_name()\n",
                 "            LATER.append(lambda: self._put_all(bodies, tags))\n",
             ),
-            Edit("jobs/kafka_s3/write/uploads.py", "class FamilyUpload:\n", "LATER = []\n\n\nclass FamilyUpload:\n"),
+            Edit(
+                "jobs/kafka_s3/write/uploads.py",
+                "class ObjectGroupUpload:\n",
+                "LATER = []\n\n\nclass ObjectGroupUpload:\n",
+            ),
             Edit(
                 "jobs/kafka_s3/export/run.py",
                 "    committed = exporter.log.put_entry(entry)\n",
@@ -263,7 +262,7 @@ MUTATIONS: Final = (
         "look for the log of the epoch anew at every step",  # so that a zombie of the one before writes into this one
         (
             Edit(
-                "jobs/kafka_s3/export/run.py",
+                "jobs/kafka_s3/export/exporter.py",
                 "        return replace(self, opened=self.log)\n",
                 "        return self\n",
             ),

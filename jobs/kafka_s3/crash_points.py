@@ -1,6 +1,7 @@
 """The named places where a driver or a task may die, one for each window of the crash table (DESIGN §4).
 
-`crash_point` costs one comparison while nobody listens. A test sets `listener`, which kills, stops or delays what passes.
+`crash_point` costs one comparison while nobody listens. A test sets `listener`, which kills, stops or delays what
+passes.
 """
 
 from __future__ import annotations

@@ -12,9 +12,10 @@ from typing import Final
 
 from kafka_s3.adapters.known_schemas import NOTHING_KNOWN, Known, known_schemas, merge
 from kafka_s3.adapters.watched import WatchedSource
-from kafka_s3.export.run import Execute, Exporter, Tell
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.exporter import Execute, Exporter, Tell
+from kafka_s3.export.task import export_range
 from kafka_s3.log.store import Log, open_log
+from kafka_s3.plan.results import RangeResult, Task
 from kafka_s3.ports import Broker, KnownSchemas, ObjectStore, RecordSource, Registries, SchemaRegistry
 from kafka_s3.settings.converters import ConverterSettings
 from kafka_s3.settings.model import Settings
@@ -65,7 +66,7 @@ def make_registries(settings: Settings, known: Known = NOTHING_KNOWN) -> Registr
     return Registries(make(value, known.values), make(key, known.keys))
 
 
-def ask_registries(settings: Settings, registries: Registries, tasks: Sequence[RangeTask]) -> Known:
+def ask_registries(settings: Settings, registries: Registries, tasks: Sequence[Task]) -> Known:
     """What the tasks' topics have in the registries, asked for by the driver and not by every task.
 
     A registry answers the same question once, so the batches of a run ask together: its ends were fixed before.
@@ -89,7 +90,7 @@ def report_letters(exporter: Exporter, tell: Tell) -> None:
         report(exporter, sink, tell)
 
 
-def export_ranges(settings: Settings, tasks: Sequence[RangeTask], known: Known = NOTHING_KNOWN) -> list[RangeResult]:
+def export_ranges(settings: Settings, tasks: Sequence[Task], known: Known = NOTHING_KNOWN) -> list[RangeResult]:
     """Some ranges, one after the other, over the real bucket and broker: the work of one Spark task."""
     from kafka_s3.adapters.s3 import S3Store
 
@@ -106,7 +107,7 @@ def make_source(settings: Settings) -> RecordSource:
 
 
 def _export_ranges(
-    settings: Settings, tasks: Sequence[RangeTask], store: ObjectStore, source: RecordSource, registries: Registries
+    settings: Settings, tasks: Sequence[Task], store: ObjectStore, source: RecordSource, registries: Registries
 ) -> list[RangeResult]:
     gc.set_threshold(GC_THRESHOLD)
     return [export_range(settings, task, store, source, registries) for task in tasks]
@@ -122,11 +123,11 @@ def in_threads(settings: Settings, read: Callable[[int], None] = lambda _: None)
     def store() -> ObjectStore:
         return make_store(settings)
 
-    def execute(tasks: Sequence[RangeTask]) -> list[RangeResult]:
+    def execute(tasks: Sequence[Task]) -> list[RangeResult]:
         ask_registries(settings, registries, tasks)
         shared, stopped = store(), threading.Event()
 
-        def export(task: RangeTask) -> list[RangeResult]:
+        def export(task: Task) -> list[RangeResult]:
             source = WatchedSource(make_source(settings), read, stopped)
             return _export_ranges(settings, [task], shared, source, registries)
 

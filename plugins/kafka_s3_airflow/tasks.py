@@ -20,7 +20,7 @@ from kafka_s3_airflow.assets import announce
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from kafka_s3.export.run import Exporter
+    from kafka_s3.export.exporter import Exporter
     from kafka_s3.log.entries import Interval
     from kafka_s3.log.store import Planned
     from kafka_s3.plan.planner import KafkaSnapshot

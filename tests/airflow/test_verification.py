@@ -11,7 +11,8 @@ import pytest
 
 from kafka_s3.adapters.memory import MemoryBroker
 from kafka_s3.adapters.s3 import S3Store
-from kafka_s3.export.run import Exporter, run
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.export.run import run
 from kafka_s3.log.documents import decode, encode
 from kafka_s3.log.entries import Entry
 from kafka_s3.records import Record

@@ -14,8 +14,9 @@ from kafka_s3.adapters.kafka import KafkaSource
 from kafka_s3.cli.common import load_configuration, now_ms
 from kafka_s3.errors import ExporterError
 from kafka_s3.export.run import run
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.plan.batch import RunRequest
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.ports import RangeReader, RecordSource
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import RecordBatch

@@ -24,12 +24,14 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from kafka_s3.adapters.kafka import KafkaBroker, KafkaSource
 from kafka_s3.adapters.memory import MemoryStore
 from kafka_s3.errors import KafkaUnavailable, TopicMissing
-from kafka_s3.export.run import Exporter, run
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.export.run import run
 from kafka_s3.export.run_report import RunReport
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.log.entries import Entry, Interval, Kind, ObjectEntry, RangeEntry
 from kafka_s3.naming import parse_data_key
 from kafka_s3.plan.batch import RunRequest
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.ports import PartitionOffsets, RangeReader
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import RecordBatch

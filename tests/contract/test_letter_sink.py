@@ -13,7 +13,7 @@ from kafka_s3.adapters.memory import MemoryBroker, MemoryDeadLetters, MemoryStor
 from kafka_s3.dead_letter import DeadLetter
 from kafka_s3.dead_letters.delivery import report
 from kafka_s3.errors import LogDamaged
-from kafka_s3.export.run import Exporter
+from kafka_s3.export.exporter import Exporter
 from kafka_s3.log.store import Log
 from kafka_s3.naming import LogLayout
 from kafka_s3.ports import DeadLetterSink

@@ -3,176 +3,54 @@
 from __future__ import annotations
 
 import ast
-import functools
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-ENGINE = "kafka_s3"
+from tools.house import ENGINE, ROOT, engine, sources, violations
+
 LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 
-# The lowest first. A part imports only parts of lower rows, and itself; what a row must not know stands above it.
-RANKS: tuple[frozenset[str], ...] = (
-    frozenset({""}),  # kafka_s3/__init__.py: the version
-    frozenset({"attempts", "shown"}),
-    frozenset(
-        {
-            "crash_points",
-            "errors",
-            "fingerprint",
-            "handover",
-            "job",
-            "joda",
-            "lifetime",
-            "ranges",
-            "naming",
-            "retried",
-            "scratch",
-            "signing",
-            "wire",
-        }
-    ),
-    frozenset({"bounds", "custom", "records", "schemas"}),
-    frozenset({"letters", "rows", "settings"}),
-    frozenset({"ports", "retries", "partitioners", "commit_log", "schedule"}),
-    frozenset({"documents", "formats"}),
-    frozenset({"converters"}),
-    frozenset({"claims", "coverage", "families", "planning", "troubles"}),
-    frozenset({"sorting"}),
-    frozenset({"chunks"}),
-    frozenset({"writer"}),
-    frozenset({"export", "kafka", "s3", "registry", "memory"}),
-    frozenset({"wiring"}),
-    frozenset({"spark", "cli"}),
-)
-
-# Arrows that the rows alone would allow or forbid: every part names all that it may import.
-ALLOWED: dict[str, set[str]] = {
-    "": set(),
-    "attempts": set(),
-    "shown": set(),
-    "errors": {"shown"},
-    "naming": set(),
-    "job": {"scratch"},
-    "handover": set(),
-    "lifetime": set(),
-    "retried": set(),
-    "scratch": {"errors"},
-    "wire": set(),
-    "signing": set(),
-    "crash_points": set(),
-    "custom": {"errors", "shown"},
-    "joda": {"shown"},
-    "fingerprint": {""},
-    "ranges": set(),
-    "records": {"ranges"},
-    "settings": {"custom", "errors", "joda", "naming", "schemas", "shown", "signing"},
-    "letters": {"errors", "naming", "ranges", "records"},
-    "ports": {"errors", "letters", "ranges", "records"},
-    "retries": {"errors", "settings"},
-    "partitioners": {"custom", "errors", "joda", "naming", "records", "rows", "schemas", "settings", "shown"},
-    "schemas": {"errors", "shown"},
-    "rows": {"schemas"},
-    "converters": {"errors", "formats", "ports", "records", "rows", "schemas", "settings", "shown"},
-    "formats": {"custom", "errors", "rows", "schemas", "settings"},
-    "claims": {"commit_log", "ranges"},
-    "bounds": {"naming"},
-    "commit_log": {"bounds", "errors", "ranges"},
-    "documents": {"commit_log", "errors"},
-    "coverage": {"commit_log", "ranges"},
-    "schedule": {"commit_log", "joda", "settings"},
-    "planning": {"commit_log", "ports", "ranges", "settings"},
-    "troubles": {"commit_log", "errors", "ports", "ranges", "settings"},
-    "families": {"formats", "naming"},
-    "sorting": {"families", "formats", "partitioners", "rows", "schemas", "settings"},
-    "chunks": {"formats", "partitioners", "records", "rows", "sorting"},
-    "writer": {
-        "attempts",
-        "chunks",
-        "converters",
-        "custom",
-        "errors",
-        "families",
-        "naming",
-        "partitioners",
-        "ports",
-        "ranges",
-        "records",
-        "rows",
-        "settings",
-        "shown",
-        "sorting",
-    },
-    "memory": {"errors", "letters", "ports", "ranges", "records"},
-    "s3": {"custom", "errors", "ports", "retried", "retries", "settings"},
-    "kafka": {"errors", "letters", "ports", "ranges", "records", "retries", "rows", "settings"},
-    "registry": {"errors", "ports", "retried", "retries", "settings"},
-    "export": {
-        "",
-        "attempts",
-        "bounds",
-        "crash_points",
-        "claims",
-        "errors",
-        "commit_log",
-        "converters",
-        "coverage",
-        "documents",
-        "families",
-        "formats",
-        "joda",
-        "letters",
-        "naming",
-        "planning",
-        "ports",
-        "ranges",
-        "records",
-        "rows",
-        "schedule",
-        "settings",
-        "shown",
-        "signing",
-        "troubles",
-        "writer",
-    },
-}
-
 # One outside thing, one file. Other parts of the engine get the standard library and what `OPEN` says.
 HOMES = {
-    "boto3": {"s3"},
-    "botocore": {"s3"},
-    "urllib3": {"s3"},
-    "mypy_boto3_s3": {"s3"},
-    "confluent_kafka": {"kafka", "registry"},
-    "httpx2": {"registry"},
+    "boto3": {"adapters.s3"},
+    "botocore": {"adapters.s3"},
+    "urllib3": {"adapters.s3"},
+    "mypy_boto3_s3": {"adapters.s3"},
+    "httpx2": {"adapters.registry"},
+    "confluent_kafka": {"adapters.kafka", "adapters.registry"},
     "pyspark": {"spark"},
     "py4j": {"spark"},
-    "isal": {"formats"},
-    "fastavro": {"schemas"},
-    "numpy": {"formats", "schemas"},
-    "pyarrow": {"schemas", "formats", "converters"},
+    "isal": {"values.formats"},
+    "fastavro": {"avro"},
+    "numpy": {"avro", "values.formats"},
+    "pyarrow": {"avro", "values.converters", "values.formats"},
     "click": {"cli"},
     "rich": {"cli"},
     "msgspec": {
+        "adopt",
         "bounds",
-        "claims",
+        "bucket",
         "cli",
-        "commit_log",
-        "converters",
-        "documents",
+        "dead_letter",
+        "dead_letters",
         "export",
-        "formats",
-        "letters",
-        "partitioners",
-        "planning",
-        "schemas",
-        "troubles",
+        "log",
+        "plan",
+        "publish",
+        "reexport",
+        "rewind",
+        "settings",
+        "sign",
+        "values.converters",
+        "values.formats",
+        "values.partitioners",
+        "verify",
     },
     "babel": {"joda"},
 }
@@ -180,73 +58,7 @@ HOMES = {
 HEAVY = {*HOMES, "airflow", "pyarrow", "fastavro", "pandas", "numpy"}
 
 
-@functools.cache
-def nodes(text: str) -> tuple[ast.AST, ...]:
-    """What the checks look at in a file. A copy of it is not parsed again: each planted violation changes one file."""
-    kept = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ExceptHandler)
-    return tuple(node for node in ast.walk(ast.parse(text)) if isinstance(node, kept))
-
-
-class Source:
-    """One file of the project: its dotted module name, its text, what the checks look at in it."""
-
-    def __init__(self, path: Path, folder: Path) -> None:
-        self.path = path
-        parts = path.relative_to(folder).with_suffix("").parts
-        self.module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        self.text = path.read_text()
-        self.nodes = nodes(self.text)
-
-    @property
-    def part(self) -> str:
-        """`export` of `kafka_s3.export.run`, `""` of `kafka_s3`."""
-        return [*self.module.split("."), ""][1]
-
-    def imports(self) -> Iterator[str]:
-        """Every module named by an import statement, wherever it stands; from-imports with the name imported."""
-        for node in self.nodes:
-            if isinstance(node, ast.Import):
-                yield from (alias.name for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                assert node.level == 0, f"{self.path}: relative imports hide what a module depends on"
-                yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def sources(root: Path, *folders: str) -> list[Source]:
-    found = [Source(path, root / folder) for folder in folders for path in sorted((root / folder).rglob("*.py"))]
-    assert found, f"nothing under {root}: the test looks at the wrong place"
-    return found
-
-
-def engine(root: Path) -> list[Source]:
-    return [source for source in sources(root, "jobs") if source.module.split(".")[0] == ENGINE]
-
-
-def parts_imported(source: Source, known: set[str]) -> set[str]:
-    parts = set()
-    for name in source.imports():
-        first, _, rest = name.partition(".")
-        if first == ENGINE:
-            second = rest.partition(".")[0]
-            parts.add(second if second in known else "")
-    return parts - {source.part}
-
-
 # What is looked for. Each check answers with the violations it finds.
-
-
-def upward_arrows(root: Path) -> list[str]:
-    rank = {part: level for level, row in enumerate(RANKS) for part in row}
-    files = engine(root)
-    known = {source.part for source in files}
-    found = [f"{part} has no rank" for part in sorted(known - set(rank))]
-    for source in files:
-        for part in sorted(parts_imported(source, known)):
-            if rank.get(part, 99) > rank.get(source.part, -1):
-                found.append(f"{source.module} imports {part}, which lies above it")
-            elif source.part in ALLOWED and part not in ALLOWED[source.part]:
-                found.append(f"{source.module} imports {part}, which is not among what {source.part} may know")
-    return found
 
 
 def strangers(root: Path) -> list[str]:
@@ -256,7 +68,7 @@ def strangers(root: Path) -> list[str]:
         for name in source.imports():
             first = name.partition(".")[0]
             homeless = first not in sys.stdlib_module_names and first != ENGINE
-            if homeless and source.part not in HOMES.get(first, set()):
+            if homeless and source.room not in HOMES.get(first, set()):
                 found.append(f"{source.module} imports {name}")
     return found
 
@@ -319,7 +131,11 @@ def swallowed(root: Path) -> list[str]:
             found.append(f"{source.module} says Ignoring")
         for node in source.nodes:
             # What runs the user's own code, or reads records, has to expect anything: these two say so for all.
-            if isinstance(node, ast.ExceptHandler) and _catches_all(node) and source.part not in ("attempts", "custom"):
+            if (
+                isinstance(node, ast.ExceptHandler)
+                and _catches_all(node)
+                and source.room not in ("attempts", "user_defined")
+            ):
                 found.append(f"{source.module}:{node.lineno} catches everything")
     return found
 
@@ -331,7 +147,7 @@ def _catches_all(handler: ast.ExceptHandler) -> bool:
 
 _EVERYTHING = {"Exception", "BaseException"}
 CHECKS: dict[str, Callable[[Path], list[str]]] = {
-    "upward arrows": upward_arrows,
+    "rooms": violations,
     "strangers": strangers,
     "private parts": private_parts,
     "arrows back": arrows_back,
@@ -340,15 +156,25 @@ CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "swallowed": swallowed,
 }
 
+#: Operations never know each other, nor do adapters; nor does the run know an operation.
+OPERATIONS = ("adopt", "dead_letters", "gc", "reexport", "rewind", "sign", "verify")
+SIBLINGS = [
+    *((one, two) for one in ("export", *OPERATIONS) for two in OPERATIONS if one != two),
+    ("adapters/s3", "adapters.kafka"),
+    ("values/converters", "values.partitioners"),
+    ("report", "publish"),
+]
+
 PLANTED = [
-    ("upward arrows", "jobs/kafka_s3/ports.py", "from kafka_s3.plan.batch import share", "planning"),
-    ("upward arrows", "jobs/kafka_s3/naming.py", "import kafka_s3.ranges", "ranges"),
-    ("upward arrows", "jobs/kafka_s3/export/run.py", "from kafka_s3 import s3", "s3"),
-    ("upward arrows", "jobs/kafka_s3/kafka.py", "def f():\n    from kafka_s3.export import run", "export"),
-    ("upward arrows", "jobs/kafka_s3/novelty.py", "", "novelty has no rank"),
-    ("upward arrows", "jobs/kafka_s3/plan/batch.py", "from kafka_s3 import __version__", "not among"),
+    ("rooms", "jobs/kafka_s3/ports.py", "from kafka_s3.joda import zones", "ports may not know joda"),
+    ("rooms", "jobs/kafka_s3/naming.py", "import kafka_s3.shown", "naming may not know shown"),
+    ("rooms", "jobs/kafka_s3/export/run.py", "from kafka_s3.adapters.s3 import S3Store", "may not know adapters.s3"),
+    ("rooms", "jobs/kafka_s3/plan/batch.py", "def f():\n    from kafka_s3.export import sweep", "may not know export"),
+    ("rooms", "jobs/kafka_s3/novelty.py", "", "novelty has no floor"),
+    ("rooms", "jobs/kafka_s3/log/entries.py", "import kafka_s3.log.progress", "log.progress import each other"),
+    *(("rooms", f"jobs/kafka_s3/{one}/__init__.py", f"import kafka_s3.{two}", f"know {two}") for one, two in SIBLINGS),
     ("strangers", "jobs/kafka_s3/wiring.py", "def f():\n    import boto3", "boto3"),
-    ("strangers", "jobs/kafka_s3/kafka.py", "from pyspark.sql import Row", "pyspark"),
+    ("strangers", "jobs/kafka_s3/adapters/kafka/client.py", "from pyspark.sql import Row", "pyspark"),
     ("strangers", "jobs/kafka_s3/export/task.py", "import requests", "requests"),
     ("private parts", "jobs/kafka_s3/adapters/registry/requests.py", "from confluent_kafka._util import x", "_util"),
     ("arrows back", "jobs/kafka_s3/errors.py", "import airflow.exceptions", "airflow"),

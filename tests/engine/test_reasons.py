@@ -14,7 +14,7 @@ from kafka_s3.shown import named, plain, printable, printable_lines, quoted, sai
 
 ENGINE = Path(__file__).parents[2] / "jobs" / "kafka_s3"
 #: Where records are read and reasons are made.
-ROOMS = ("converters", "formats", "schemas", "partitioners", "joda/timestamps.py", "sorting.py", "writer.py", "rows.py")
+ROOMS = ("values", "avro", "joda/timestamps.py", "write/routing.py", "write/writer.py")
 #: What makes a reason of its arguments.
 MAKERS = {
     "ColumnsError",
@@ -23,8 +23,9 @@ MAKERS = {
     "NoField",
     "NotADatum",
     "NotTyped",
-    "OwnRaised",
-    "Refused",
+    "UserCodeFailed",
+    "Incompatible",
+    "InvalidSchema",
     "SchemaError",
     "Unfit",
     "Unpartitionable",
@@ -39,7 +40,19 @@ SAFE_CALLS = {"kind_and_length", "json_problem", "len", "named", "quoted"}
 #: What is looked up or counted, and names of schemas and configurations: each was looked at. A value's own numbers and
 #: texts are never among them.
 SAFE_NAMES = {
-    *("bytes_max", "precision", "scale", "digits_max", "position", "start", "low", "high", "unit"),  # limits, places
+    *(
+        "bytes_max",
+        "heaviest",
+        "nesting_max",
+        "precision",
+        "scale",
+        "digits_max",
+        "position",
+        "start",
+        "low",
+        "high",
+        "unit",
+    ),  # limits, places
     *("full", "name", "word", "wanted", "where", "path", "logical", "kind"),  # of schemas and configurations
     *("what", "why", "reason", "text", "found", "told", "which", "error", "problem"),  # made of these, or reasons
 }
@@ -110,9 +123,11 @@ def test_reasons_are_made_of_what_may_be_said() -> None:
 
 def test_a_new_way_into_a_reason_is_found(tmp_path: Path) -> None:
     """Planted: a value as it is, and the text of a library's exception."""
-    room = tmp_path / "converters"
+    room = tmp_path / "values"
     room.mkdir()
-    (room / "new.py").write_text("def f(value):\n    raise Refused(f'{value!r} is bad: {str(value)[:3]} {len(value)}')")
+    (room / "new.py").write_text(
+        "def f(value):\n    raise Incompatible(f'{value!r} is bad: {str(value)[:3]} {len(value)}')"
+    )
     unsafe = [code for _, code in made_of(tmp_path) if not is_safe(code)]
     assert unsafe == ["value", "str(value)[:3]"]
 

@@ -12,7 +12,7 @@ from kafka_s3.adapters.memory import MemoryBroker, MemoryDeadLetters
 from kafka_s3.dead_letters.delivery import report
 from kafka_s3.errors import ExporterError, KafkaUnavailable
 from kafka_s3.export.diagnosis import JUDGED_ENTRIES, Said, of_log, said
-from kafka_s3.export.run import Exporter
+from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.run_report import RunReport
 from kafka_s3.log.documents import encode
 from kafka_s3.log.entries import Owner

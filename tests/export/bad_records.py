@@ -13,10 +13,12 @@ from kafka_s3.adapters.memory import MemoryBroker, MemoryDeadLetters, MemoryRegi
 from kafka_s3.bucket.dead_letter_objects import read_letters
 from kafka_s3.dead_letter import DeadLetter
 from kafka_s3.dead_letters.delivery import report
-from kafka_s3.export.run import Exporter, run
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.export.run import run
 from kafka_s3.export.run_report import RunReport
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.log.entries import Entry, Kind
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.ports import Registries
 from kafka_s3.records import Record
 from kafka_s3.settings.model import Settings

@@ -10,10 +10,12 @@ import msgspec
 
 from kafka_s3.adapters.memory import MemoryBroker, MemoryStore
 from kafka_s3.errors import EXIT_TEMPORARY
-from kafka_s3.export.run import Exporter, prepare, run
-from kafka_s3.export.task import Failure, RangeResult, RangeTask, export_range
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.export.run import prepare, run
+from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.log.entries import Interval
 from kafka_s3.plan.batch import RunRequest
+from kafka_s3.plan.results import Failure, RangeResult
 from kafka_s3.publish.completeness import Marker, Ran, mark_complete
 from kafka_s3.records import Record
 from kafka_s3.settings import from_mapping

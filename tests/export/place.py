@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from kafka_s3.adapters.memory import MemoryBroker, MemoryStore
-from kafka_s3.export.run import Exporter, run
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.export.run import run
 from kafka_s3.export.run_report import RunReport
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.log.entries import Entry, Plan
 from kafka_s3.log.store import Log
 from kafka_s3.plan.batch import RunRequest
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.ports import ObjectStore
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record

@@ -11,11 +11,13 @@ from kafka_s3.adapters.memory import MemoryBroker, MemoryStore
 from kafka_s3.bucket import owners
 from kafka_s3.crash_points import CrashPoint
 from kafka_s3.errors import StoreRefused, StoreUnavailable
-from kafka_s3.export.run import Exporter, run
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.export.run import run
+from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.log.entries import PlannedRange
 from kafka_s3.log.store import Log
 from kafka_s3.naming import LogLayout
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.ports import PartitionOffsets, Put
 from kafka_s3.records import Record
 from tests.export.place import Place

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from kafka_s3.adapters.memory import MemoryBroker, MemoryRegistry
 from kafka_s3.errors import RegistryUnavailable, StoreUnavailable
 from kafka_s3.export.run import run
-from kafka_s3.export.task import RangeResult, RangeTask
+from kafka_s3.export.task import RangeTask
+from kafka_s3.plan.results import RangeResult
 from tests.engine.members import HEADERS, KEYS, PLAIN, TOLERANT, WRITE, settings_with
 from tests.export.bad_records import AVRO, BADS, BY_FIELD, QUOTING, ROW_1, TEN, World, given_record, in_a_row, world_of
 from tests.support import request

@@ -17,13 +17,16 @@ from kafka_s3.adapters.s3 import S3Store
 from kafka_s3.bucket.folders import Named, place_of
 from kafka_s3.bucket.orphans import Fate, keys_of
 from kafka_s3.errors import LogDamaged, StoreRefused, StoreUnavailable
-from kafka_s3.export.run import Exporter, run
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
-from kafka_s3.gc.gc import FAILURES_MAX, Garbage, collect, delete, sweep
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.export.run import run
+from kafka_s3.export.sweep import sweep
+from kafka_s3.export.task import RangeTask, export_range
+from kafka_s3.gc.gc import FAILURES_MAX, Garbage, collect, delete
 from kafka_s3.log.documents import decode, encode
 from kafka_s3.log.entries import Entry, Kind, Owner, Plan
 from kafka_s3.log.store import Log
 from kafka_s3.naming import DataName, KeyLayout, Naming, format_data_key
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.ports import Put
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.paths import DefaultPartitioner, FieldPartitioner, Partitioner

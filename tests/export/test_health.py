@@ -12,7 +12,8 @@ import pytest
 from kafka_s3.adapters.memory import MemoryBroker
 from kafka_s3.errors import DataLoss, KafkaUnavailable
 from kafka_s3.export.run import run
-from kafka_s3.export.task import RangeResult, RangeTask
+from kafka_s3.export.task import RangeTask
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.ports import Broker
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record

@@ -9,7 +9,8 @@ import pytest
 from kafka_s3.adapters.memory import MemoryBroker, MemoryStore
 from kafka_s3.bucket import owners
 from kafka_s3.errors import Fenced, LogMissing
-from kafka_s3.export.run import Exporter, run
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.export.run import run
 from kafka_s3.export.task import export_range
 from tests.support import identified, make_settings, request
 

@@ -154,7 +154,8 @@ class Failing(RecordSource):
 def test_what_nobody_expected_is_one_ranges(error: Exception, said: str) -> None:
     """It is named with status 1 and its trace is told once, without its text; the other range is committed."""
     from kafka_s3.adapters.memory import MemoryBroker, MemoryStore
-    from kafka_s3.export.run import Exporter, run
+    from kafka_s3.export.exporter import Exporter
+    from kafka_s3.export.run import run
     from tests.support import identified
 
     broker, store, settings, told = MemoryBroker(), MemoryStore(), make_settings(), list[str]()

@@ -14,11 +14,12 @@ from kafka_s3.bucket.orphans import keys_of
 from kafka_s3.bucket.window import of_window
 from kafka_s3.crash_points import CrashPoint
 from kafka_s3.errors import StoreRefused, TemporaryError
-from kafka_s3.export.run import Exporter
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.gc.gc import collect, delete
 from kafka_s3.log.entries import Interval
 from kafka_s3.naming import KeyLayout
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.records import Record
 from kafka_s3.reexport.run import prepare, run
 from kafka_s3.settings import from_mapping

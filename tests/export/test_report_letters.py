@@ -18,7 +18,7 @@ from kafka_s3.bucket.dead_letter_objects import read_letters
 from kafka_s3.dead_letter import DeadLetter, encode
 from kafka_s3.dead_letters.delivery import report
 from kafka_s3.errors import KafkaUnavailable, LogDamaged, StoreUnavailable
-from kafka_s3.export.run import Exporter
+from kafka_s3.export.exporter import Exporter
 from kafka_s3.log.entries import Kind, ObjectEntry, Restart
 from kafka_s3.log.store import Log
 from kafka_s3.ranges import TopicPartition

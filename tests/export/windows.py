@@ -10,10 +10,11 @@ from kafka_s3 import crash_points
 from kafka_s3.bucket.window import log_layout, of_window
 from kafka_s3.crash_points import CrashPoint
 from kafka_s3.export.run_report import RunReport
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.log.entries import Entry, Interval, Kind, ObjectEntry
 from kafka_s3.log.replay import newest_first
 from kafka_s3.log.store import Log
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.reexport.run import run as run_again

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kafka_s3.adapters.memory import MemoryBroker, MemoryStore
-from kafka_s3.export.run import Exporter, run
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.export.run import run
 from kafka_s3.export.run_report import RunReport
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.task import RangeTask, export_range
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.settings.model import Settings
 from tests.support import identified, make_settings, request
 

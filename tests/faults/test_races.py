@@ -15,9 +15,11 @@ from kafka_s3.adapters.kafka import KafkaSource
 from kafka_s3.cli.common import load_configuration
 from kafka_s3.crash_points import CrashPoint
 from kafka_s3.errors import EXIT_DONE, EXIT_TEMPORARY, ExporterError
-from kafka_s3.export.run import Exporter, prepare, run
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.export.run import prepare, run
+from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.plan.batch import RunRequest
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.wiring import make_exporter
 from tests.cli.command import call
 from tests.faults.conftest import Make

@@ -13,8 +13,10 @@ import pytest
 from kafka_s3.adapters.memory import MemoryBroker
 from kafka_s3.adapters.s3 import S3Store
 from kafka_s3.errors import EXIT_DONE, EXIT_TEMPORARY, TemporaryError
-from kafka_s3.export.run import Exporter, run
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.export.run import run
+from kafka_s3.export.task import RangeTask, export_range
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.records import Record
 from kafka_s3.settings.model import Settings
 from kafka_s3.settings.s3 import RetrySettings, S3Settings

@@ -9,11 +9,9 @@ import random
 import re
 import shutil
 import subprocess
-import sys
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -374,21 +372,6 @@ def test_what_ours_says_beside_it() -> None:
 
 
 # What the writer asks of it.
-
-
-def test_the_class_is_where_a_configuration_looks_for_it() -> None:
-    """`format.class` names it by a path that costs nothing until it is asked for."""
-    module, _, name = Format.BLOCK_GZIP.value.rpartition(".")
-    code = (
-        f"import {module}, sys; before = {{'isal', 'msgspec'}} & set(sys.modules);"
-        f"print(before, {module}.{name}().extension, 'isal' in sys.modules)"
-    )
-    jobs = str(Path(__file__).parents[2] / "jobs")
-    command = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {jobs!r}); {code}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.split() == ["set()", ".gz", "True"]
-    with pytest.raises(AttributeError, match="BlockZipFormat"):
-        getattr(sys.modules["kafka_s3.values.formats"], "BlockZipFormat")  # noqa: B009  # what a type checker refuses
 
 
 def test_a_block_is_as_large_as_the_settings_have_it() -> None:

@@ -12,7 +12,8 @@ from kafka_s3.dead_letter import DeadLetter
 from kafka_s3.dead_letters.delivery import report
 from kafka_s3.errors import ExporterError
 from kafka_s3.export.diagnosis import of_log
-from kafka_s3.export.run import Exporter, run
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.export.run import run
 from kafka_s3.export.task import export_range
 from kafka_s3.gc.gc import collect, delete
 from kafka_s3.log.entries import Entry, Interval

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kafka_s3.adopt.adopt import adopt, look
 from kafka_s3.adopt.decide import Choice
 from kafka_s3.errors import ExporterError
-from kafka_s3.export.run import Exporter
+from kafka_s3.export.exporter import Exporter
 from kafka_s3.log.entries import Kind
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.ranges import TopicPartition

@@ -15,11 +15,13 @@ from kafka_s3.bucket.window import of_window
 from kafka_s3.dead_letters.delivery import report
 from kafka_s3.dead_letters.redrive import Redriven, Wanted, redrive
 from kafka_s3.errors import EXIT_TEMPORARY, ExporterError, SparkFailed
-from kafka_s3.export.run import Execute, Exporter, prepare, run
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.exporter import Execute, Exporter
+from kafka_s3.export.run import prepare, run
+from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.gc.gc import collect, delete
 from kafka_s3.log.entries import Interval
 from kafka_s3.plan.batch import RunRequest
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.ports import DeadLetterSink
 from kafka_s3.publish.announce import Ended, announcement, mark
 from kafka_s3.publish.completeness import Ran, mark_complete

@@ -1,6 +1,7 @@
 """HTTP in front of the bucket: what boto3 is about to send becomes a request, its outcome what boto3 would receive.
 
-`kafka_s3.adapters.s3.S3Store` runs as it is, signing, retries and translation of errors included; only the socket is missing.
+`kafka_s3.adapters.s3.S3Store` runs as it is, signing, retries and translation of errors included; only the socket is
+missing.
 """
 
 from __future__ import annotations

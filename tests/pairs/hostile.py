@@ -15,8 +15,9 @@ from typing import Any
 
 from kafka_s3.adapters.memory import MemoryBroker, MemoryRegistry, MemoryStore
 from kafka_s3.errors import EXIT_UNEXPECTED
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.log.entries import PlannedRange
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record

@@ -12,10 +12,11 @@ import pytest
 from kafka_s3.adapters.memory import MemoryBroker, MemoryRegistry, MemoryStore
 from kafka_s3.bucket.dead_letter_objects import read_letters
 from kafka_s3.dead_letter import context_headers
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.log.entries import PlannedRange
 from kafka_s3.log.store import Log
 from kafka_s3.naming import LogLayout
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.records import Record, RecordBatch
 from kafka_s3.settings.formats import Format

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule, run_state_machine_as_test
 
-from kafka_s3.export.run import Exporter
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.export.sweep import sweep
 from kafka_s3.export.task import RangeTask, export_range
-from kafka_s3.gc.gc import sweep
 from kafka_s3.log.store import Planned
 from kafka_s3.ports import PartitionOffsets
 from tests.scenario.machine import Histories

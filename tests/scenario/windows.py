@@ -17,10 +17,11 @@ from kafka_s3.bucket.window import log_layout, of_window, window_id
 from kafka_s3.bucket.window_listing import newest_first
 from kafka_s3.dead_letter import decode as decode_letter
 from kafka_s3.errors import DataError, TemporaryError
-from kafka_s3.export.run import Exporter
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.log.entries import Interval, Kind, ObjectEntry, Plan
 from kafka_s3.log.store import Log
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.reexport.run import run as run_again
 from kafka_s3.reexport.run import withdraw
 from kafka_s3.settings.model import Settings

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from kafka_s3.adapters.memory import MemoryStore
 from kafka_s3.errors import LogDamaged, TopicMissing
-from kafka_s3.export.run import Exporter, run
-from kafka_s3.export.task import RangeResult, RangeTask, export_range
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.export.run import run
+from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.gc.gc import collect, delete
 from kafka_s3.plan.batch import RunRequest
+from kafka_s3.plan.results import RangeResult
 from kafka_s3.ports import Broker, ObjectStore
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.rewind.rewind import accept_by_hand, look, rewind

@@ -32,7 +32,7 @@ from kafka_s3.adopt.objects import (
 from kafka_s3.bucket import owners
 from kafka_s3.errors import ConfigurationError, Fenced, KafkaUnavailable, LogEmptied
 from kafka_s3.export.append import new_entry
-from kafka_s3.export.run import Exporter
+from kafka_s3.export.exporter import Exporter
 from kafka_s3.log.entries import Entry, Kind, TopicState
 from kafka_s3.log.store import Committed, Log, SlotTaken, next_log
 from kafka_s3.plan.batch import RunRequest

@@ -24,12 +24,13 @@ from kafka_s3.cli.common import (
 from kafka_s3.cli.interval import chosen_interval, for_a_time
 from kafka_s3.errors import EXIT_DONE, ExporterError
 from kafka_s3.export.diagnosis import Said, TopicRejected, rejections, said
-from kafka_s3.export.run import Exporter, Tell, prepare, run
+from kafka_s3.export.exporter import Exporter, Tell
+from kafka_s3.export.run import prepare, run
 from kafka_s3.export.run_report import RunReport
-from kafka_s3.export.task import RangeResult, RangeTask
 from kafka_s3.log.entries import Entry, Interval
 from kafka_s3.log.store import Committed
 from kafka_s3.plan.batch import RunRequest
+from kafka_s3.plan.results import RangeResult, Task
 from kafka_s3.publish.completeness import Ran, mark_complete
 from kafka_s3.report.status import problems
 from kafka_s3.settings import Settings
@@ -148,7 +149,7 @@ class Watched:
         self._at = Progress(0, 0)
         self._lock = threading.Lock()
 
-    def __call__(self, tasks: Sequence[RangeTask]) -> Sequence[RangeResult]:
+    def __call__(self, tasks: Sequence[Task]) -> Sequence[RangeResult]:
         self._at = Progress(sum(task.planned.end - task.planned.start for task in tasks), 0)
         self._show(self._at)
         return self._execute(tasks)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from kafka_s3.bucket.dead_letter_marks import reported
 from kafka_s3.bucket.dead_letter_objects import CommitLetters, commits_with_letters, read_letters
 from kafka_s3.dead_letter import DeadLetter, reported_key
-from kafka_s3.export.run import Exporter, Tell
+from kafka_s3.export.exporter import Exporter, Tell
 from kafka_s3.log.store import Log
 from kafka_s3.ports import DeadLetterSink
 

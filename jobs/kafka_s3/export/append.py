@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from kafka_s3 import __version__
 from kafka_s3.errors import Fenced
 from kafka_s3.export.outcome import Exported
-from kafka_s3.log.entries import Entry, FailedRange, Interval, Kind, Plan, TopicState
+from kafka_s3.log.entries import Entry, Interval, Kind, Plan, TopicState
 from kafka_s3.log.progress import reaching
 from kafka_s3.log.store import Committed, Log, SlotTaken
 from kafka_s3.plan.batch import RunRequest, bytes_per_record, moved
+from kafka_s3.plan.planner import failed_under
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Settings
 
@@ -70,12 +71,6 @@ def topics_after(plan: Plan, exported: Exported, now_ms: int) -> Mapping[str, To
 
 def _rounded(size: float | None) -> int | None:
     return None if size is None else math.ceil(size)
-
-
-def failed_under(settings: Settings, entry: Entry) -> tuple[FailedRange, ...]:
-    """The ranges that an entry names as failed, to be planned again; under another configuration all is planned
-    afresh."""
-    return entry.failed if entry.configuration_sha256 == settings.configuration_sha256 else ()
 
 
 def put(log: Log, entry: Entry) -> Committed:

@@ -16,7 +16,7 @@ from kafka_s3.settings.paths import RecordTime, TimePartitioner
 FORMAT_VERSION: Final = 1
 
 
-class Reached(msgspec.Struct, frozen=True, kw_only=True):
+class MarkerProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Up to where a topic has its markers: the next one is for the path of this time."""
 
     format_version: int = FORMAT_VERSION
@@ -50,14 +50,14 @@ def read(decoder: msgspec.json.Decoder[Document], key: str, data: bytes | None) 
     return document
 
 
-def how_far(log: Log) -> tuple[int, Reached]:
+def how_far(log: Log) -> tuple[int, MarkerProgress]:
     """How far the markers are, and the number under which to write that next."""
     for info in log.store.list(log.layout.complete_prefix, limit=1):
         number = parse_seq(info.key)
         if number is None:
             raise LogDamaged(f"{info.key} is no key of the completeness.", next="Remove what does not belong there.")
         return number + 1, read(_REACHED, info.key, log.get(info.key))
-    return 0, Reached(through={})
+    return 0, MarkerProgress(through={})
 
 
 def is_by_record(settings: Settings) -> bool:
@@ -75,5 +75,5 @@ def marked_until(settings: Settings, log: Log) -> Mapping[str, int]:
 
 
 # Made on import: documents are read by several threads.
-_REACHED: Final = msgspec.json.Decoder(Reached)
+_REACHED: Final = msgspec.json.Decoder(MarkerProgress)
 _VERSION: Final = msgspec.json.Decoder(Versioned)

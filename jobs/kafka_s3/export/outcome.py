@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafka_s3.export.task import Failure, RangeResult
 from kafka_s3.log.entries import FailedRange, Plan, PlannedRange, RangeEntry, Stop
 from kafka_s3.plan.batch import interval_of
+from kafka_s3.plan.results import Failure, RangeResult
 from kafka_s3.ranges import TopicPartition
 
 

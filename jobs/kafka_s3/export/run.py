@@ -9,8 +9,8 @@ Nothing but the bucket is remembered between two runs, and nothing but `If-None-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from kafka_s3 import __version__
@@ -24,55 +24,29 @@ from kafka_s3.errors import (
     RegistryUnavailable,
     TopicMissing,
 )
-from kafka_s3.export.append import boundary, failed_under, new_entry, put, same_commit, topics_after, unfinished_later
+from kafka_s3.export.append import boundary, new_entry, put, same_commit, topics_after, unfinished_later
 from kafka_s3.export.diagnosis import said
+from kafka_s3.export.exporter import Execute, Exporter, Tell
 from kafka_s3.export.marked import marked_until
 from kafka_s3.export.outcome import Exported, contiguous
 from kafka_s3.export.quiet_interval import write_reached
 from kafka_s3.export.run_report import RunReport as RunReport
-from kafka_s3.export.task import Failure, RangeResult, RangeTask
-from kafka_s3.gc.gc import abort_abandoned_uploads, sweep
+from kafka_s3.export.sweep import abort_abandoned_uploads, sweep
+from kafka_s3.export.task import RangeTask
 from kafka_s3.log.entries import BYTES_VERSION, Entry, FailedRange, Kind, Plan
-from kafka_s3.log.store import Chance, Committed, Log, Planned, SlotTaken, by_chance, check_has_key, open_log
+from kafka_s3.log.store import Committed, Planned, SlotTaken, check_has_key
 from kafka_s3.naming import parse_data_key
 from kafka_s3.plan.anomalies import ExcludedPartition, resolve
 from kafka_s3.plan.batch import PinnedEnds, RunRequest, interval_of
 from kafka_s3.plan.changes import changed_while_read, waits, why_not_read
 from kafka_s3.plan.passed_interval import Passed
-from kafka_s3.plan.planner import CaughtUp, KafkaSnapshot, next_plan, observe, to_repeat
-from kafka_s3.ports import Broker, ObjectStore
+from kafka_s3.plan.planner import CaughtUp, KafkaSnapshot, failed_under, next_plan, observe, to_repeat
+from kafka_s3.plan.results import Failure, RangeResult, Task
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Settings
 
 #: How often a plan is begun anew because Kafka lost something meanwhile: each time more of what is lost is known.
 PLANNINGS_MAX: Final = 5
-
-Execute = Callable[[Sequence[RangeTask]], Sequence[RangeResult]]
-Tell = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Exporter:
-    """One connector's settings and the ports it works over. `chance`: what a log that is begun is told from others by.
-
-    `opened`: the log that a program stays with, once it has found it; where none is given, each look finds it anew.
-    """
-
-    settings: Settings
-    store: ObjectStore
-    broker: Broker
-    chance: Chance = by_chance
-    opened: Log | None = field(default=None, compare=False)
-
-    @property
-    def log(self) -> Log:
-        if self.opened is not None:
-            return self.opened
-        return open_log(self.store, self.settings.log_root, self.settings.name, self.settings.log_key, self.chance)
-
-    def at_work(self) -> Exporter:
-        """The same for one program, which is fenced if the log is begun anew while it works (DESIGN §11.2)."""
-        return replace(self, opened=self.log)
 
 
 def prepare(
@@ -389,7 +363,7 @@ def _export(exporter: Exporter, planned: Planned, world: KafkaSnapshot, execute:
     return contiguous(plan, [results[each] for each in plan.ranges], changed.others)
 
 
-def executed(execute: Execute, tasks: Sequence[RangeTask]) -> Sequence[RangeResult]:
+def executed(execute: Execute, tasks: Sequence[Task]) -> Sequence[RangeResult]:
     """What became of the tasks; a schema registry that fails before they start fails all of them, and loses nothing."""
     try:
         return execute(tasks)

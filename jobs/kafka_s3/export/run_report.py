@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from kafka_s3.errors import EXIT_DONE, EXIT_TEMPORARY, EXIT_UNEXPECTED
 from kafka_s3.export.diagnosis import Problem, RangeFailed, Said, TopicRejected, exit_status, noted, rejections, said
-from kafka_s3.export.task import Failure
 from kafka_s3.log.entries import FailedRange
 from kafka_s3.log.store import Committed
 from kafka_s3.plan.anomalies import ExcludedPartition
+from kafka_s3.plan.results import Failure
 from kafka_s3.ranges import TopicPartition
 
 

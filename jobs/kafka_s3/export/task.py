@@ -7,15 +7,15 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 
 from kafka_s3.attempts import Raised, attempt
 from kafka_s3.crash_points import CrashPoint, crash_point
 from kafka_s3.errors import EXIT_DATA, EXIT_UNEXPECTED, DataLoss, ExporterError
 from kafka_s3.log.entries import Companion, Interval, ObjectEntry, PlannedRange, RangeEntry, Refusal, Stop
+from kafka_s3.plan.results import Failure, RangeResult, Task, TaskPorts
 from kafka_s3.ports import ObjectStore, PartitionOffsets, RecordSource, Registries
 from kafka_s3.records import RecordBatch
-from kafka_s3.reexport.copies import Copy, copy
 from kafka_s3.settings.model import Settings
 from kafka_s3.shown import printable, quoted, said
 from kafka_s3.write.dead_letter_writer import DeadLetterWriter, dead_letter_writer
@@ -32,39 +32,19 @@ class RangeTask:
     """What a task is told besides the settings: the range, its logical time in milliseconds, its topic's generation.
 
     `seen` is where the partition began and ended when the driver looked. `window`: only its records are written, and
-    the others are counted. `copy`: the range is not read from Kafka but copied from the bucket's own objects.
+    the others are counted.
     """
+
+    is_read: ClassVar = True
 
     planned: PlannedRange
     at_ms: int
     generation: int
     seen: PartitionOffsets
     window: Interval | None = None
-    copy: Copy | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a range did not reach its end; `exit_status` is what the run ends with because of it.
-
-    `kafka_changed`: Kafka no longer holds what was planned; a new look says what can be done.
-    """
-
-    reason: str
-    exit_status: int
-    kafka_changed: bool = False
-    stop: Stop = Stop.OTHER
-
-
-@dataclass(frozen=True, slots=True)
-class RangeResult:
-    """What became of a planned range: what can be committed, and what stopped it. At least one of the two is there."""
-
-    planned: PlannedRange
-    entry: RangeEntry | None
-    failure: Failure | None
-    refused: tuple[str, ...] = ()  # the first records that were left out, where errors.log.enable asks for them
-    trace: str = ""  # of what nobody expected, for the log
+    def export(self, settings: Settings, ports: TaskPorts, *, careful: bool) -> RangeResult:
+        return _exported(settings, self, ports, careful=careful)
 
 
 class _Holes:
@@ -90,7 +70,7 @@ class _Holes:
 
 def export_range(
     settings: Settings,
-    task: RangeTask,
+    task: Task,
     store: ObjectStore,
     source: RecordSource,
     registries: Registries = Registries(),
@@ -100,11 +80,12 @@ def export_range(
     A range over which something was raised that a record may be to blame for is read again, carefully, to find that
     record. What the first try had finished is adopted: it is what comes again.
     """
+    ports = TaskPorts(store, source, registries)
     crash_point(CrashPoint.STARTED_RANGE)
-    done = attempt(_exported, settings, task, store, source, registries)
-    if isinstance(done, Raised) and task.copy is None and may_be_a_records(done.error):
+    done = attempt(task.export, settings, ports, careful=False)
+    if isinstance(done, Raised) and task.is_read and may_be_a_records(done.error):
         del done  # the exception holds all that was in use
-        done = attempt(_exported, settings, task, store, source, registries, careful=True)
+        done = attempt(task.export, settings, ports, careful=True)
     if isinstance(done, RangeResult):
         return done
     error = done.error
@@ -113,27 +94,14 @@ def export_range(
     return _unexpected(settings, task, error)
 
 
-def _exported(
-    settings: Settings,
-    task: RangeTask,
-    store: ObjectStore,
-    source: RecordSource,
-    registries: Registries,
-    *,
-    careful: bool = False,
-) -> RangeResult:
+def _exported(settings: Settings, task: RangeTask, ports: TaskPorts, *, careful: bool) -> RangeResult:
     planned = task.planned
-    if task.copy is not None:
-        entry = copy(settings, task.copy, store)
-        entry.check_accounting()
-        crash_point(CrashPoint.FINISHED_RANGE)
-        return RangeResult(planned, entry, None)
-    open_upload = partial(ObjectGroupUpload, store, settings.layout, tagging=settings.s3.tagging)
-    letters = dead_letter_writer(settings, task.generation, store)
+    open_upload = partial(ObjectGroupUpload, ports.store, settings.layout, tagging=settings.s3.tagging)
+    letters = dead_letter_writer(settings, task.generation, ports.store)
     writer = RangeWriter(
-        settings, task.generation, task.at_ms, open_upload, registries=registries, refuse=letters, careful=careful
+        settings, task.generation, task.at_ms, open_upload, registries=ports.registries, refuse=letters, careful=careful
     )
-    with _given_up_unless_finished(writer, letters), contextlib.closing(source.open(planned.offsets)) as reader:
+    with _given_up_unless_finished(writer, letters), contextlib.closing(ports.source.open(planned.offsets)) as reader:
         holes = _Holes(planned.start)
         for batch in reader:
             inside = in_window(batch, task.window)
@@ -159,7 +127,7 @@ def _exported(
 
 def _failed(
     settings: Settings,
-    task: RangeTask,
+    task: Task,
     reason: str,
     exit_status: int,
     *,
@@ -174,7 +142,7 @@ def _failed(
     return RangeResult(task.planned, None, Failure(shown, exit_status, kafka_changed, stop), trace=trace)
 
 
-def _unexpected(settings: Settings, task: RangeTask, error: Exception) -> RangeResult:
+def _unexpected(settings: Settings, task: Task, error: Exception) -> RangeResult:
     """A bug, or an accident of the machine. Its text may quote a record, so only its kind and where it was is told."""
     if isinstance(error, MemoryError):
         reason = "no memory was left. Give the task more of it, or lower tasks.max or partitioner.max.open.files."

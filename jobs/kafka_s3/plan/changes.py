@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka_s3.errors import EXIT_DATA, EXIT_TEMPORARY
-from kafka_s3.export.task import Failure, RangeResult
 from kafka_s3.log.entries import Plan, PlannedRange, TopicState
 from kafka_s3.plan.looks import looked_again
 from kafka_s3.plan.planner import KafkaSnapshot
+from kafka_s3.plan.results import Failure, RangeResult
 from kafka_s3.ports import Broker, LogPoint, TopicView
 from kafka_s3.ranges import TopicPartition
 

@@ -11,7 +11,6 @@ import msgspec
 
 from kafka_s3 import __version__
 from kafka_s3.errors import TopicMissing
-from kafka_s3.export.append import failed_under
 from kafka_s3.log.entries import Entry, FailedRange, Interval, Plan, RunPlan, TopicState
 from kafka_s3.log.progress import goes_on_from_ms, has_passed, reached_ms
 from kafka_s3.log.store import Committed
@@ -237,6 +236,12 @@ def _own_time(entry: Entry, tp: TopicPartition, slot: Interval | None, now_ms: i
 def _end(world: KafkaSnapshot, tp: TopicPartition, ends: Ends, run_ends: Ends) -> int:
     """Where a range ends: an end that was written down earlier may lie above what can be read by now."""
     return min(ends.offsets[tp], run_ends.offsets[tp], world.offsets[tp].last_stable)
+
+
+def failed_under(settings: Settings, entry: Entry) -> tuple[FailedRange, ...]:
+    """The ranges that an entry names as failed, to be planned again; under another configuration all is planned
+    afresh."""
+    return entry.failed if entry.configuration_sha256 == settings.configuration_sha256 else ()
 
 
 def to_repeat(settings: Settings, world: KafkaSnapshot, head: Committed) -> tuple[FailedRange, ...]:

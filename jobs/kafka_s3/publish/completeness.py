@@ -31,8 +31,8 @@ import msgspec
 from kafka_s3 import __version__
 from kafka_s3.bucket import owners
 from kafka_s3.errors import KafkaUnavailable, LogDamaged, NotSigned, TopicMissing
+from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.marked import FORMAT_VERSION, MarkerProgress, how_far, is_by_record, read
-from kafka_s3.export.run import Exporter
 from kafka_s3.joda.buckets import Bucketer
 from kafka_s3.joda.periods import Period, period_at
 from kafka_s3.joda.zones import zone

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import msgspec
 
 from kafka_s3.bucket.dead_letter_objects import read_letters
+from kafka_s3.crash_points import CrashPoint, crash_point
 from kafka_s3.errors import DataError
-from kafka_s3.log.entries import Companion, Interval, ObjectEntry, RangeEntry, sha256_of
+from kafka_s3.log.entries import Companion, Interval, ObjectEntry, PlannedRange, RangeEntry, sha256_of
 from kafka_s3.log.store import Log
 from kafka_s3.naming import DataName, KeyLayout, LogLayout, parse_data_key
+from kafka_s3.plan.results import RangeResult, TaskPorts
 from kafka_s3.ports import GET_BYTES_MAX, ObjectStore
 from kafka_s3.settings.model import Settings
 from kafka_s3.values.formats.block_index import BlockIndex
@@ -22,15 +25,32 @@ _RESTORE = "Restore it from the bucket's versions; `kafka-s3 verify` finds whate
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
-    """A range of the live export, with timestamps of every object; `layout` is that of their keys, `generation` that of
-    the copies' names. `log`: where the live log lies."""
+class CopyTask:
+    """What is done for a range that is not read from Kafka but copied from the live export's objects.
 
+    `done`: what became of it there, with timestamps of every object; `layout` is that of their keys, `generation` that
+    of the copies' names. `log`: where the live log lies.
+    """
+
+    is_read: ClassVar = False
+    planned: PlannedRange
     done: RangeEntry
     layout: KeyLayout
     window: Interval
     generation: int
     log: LogLayout
+
+    def export(
+        self,
+        settings: Settings,
+        ports: TaskPorts,
+        *,
+        careful: bool,  # noqa: ARG002 - no record is looked at
+    ) -> RangeResult:
+        entry = copy(settings, self, ports.store)
+        entry.check_accounting()
+        crash_point(CrashPoint.FINISHED_RANGE)
+        return RangeResult(self.planned, entry, None)
 
 
 def is_inside(made: ObjectEntry, window: Interval) -> bool | None:
@@ -62,7 +82,7 @@ def _dated(store: ObjectStore, made: ObjectEntry) -> ObjectEntry:
     return msgspec.structs.replace(made, min_timestamp_ms=min(oldest), max_timestamp_ms=max(newest))  # type: ignore[type-var]
 
 
-def copy(settings: Settings, what: Copy, store: ObjectStore) -> RangeEntry:
+def copy(settings: Settings, what: CopyTask, store: ObjectStore) -> RangeEntry:
     """Copy the objects of a range that are in the window; the range's entry in the window's log.
 
     `settings` are the window's. Dead letters of its time go into an object of its own; tombstones without a key stay
@@ -89,7 +109,7 @@ def copy(settings: Settings, what: Copy, store: ObjectStore) -> RangeEntry:
     )
 
 
-def _letters(settings: Settings, what: Copy, store: ObjectStore) -> tuple[int, ObjectEntry | None]:
+def _letters(settings: Settings, what: CopyTask, store: ObjectStore) -> tuple[int, ObjectEntry | None]:
     """How many bad records are in the window, and their letters: an object that the live log lists is in no window."""
     done = what.done
     if done.dead_letters is None:
@@ -121,7 +141,9 @@ def _letters(settings: Settings, what: Copy, store: ObjectStore) -> tuple[int, O
     )
 
 
-def _copied(settings: Settings, what: Copy, made: ObjectEntry, layout: KeyLayout, store: ObjectStore) -> ObjectEntry:
+def _copied(
+    settings: Settings, what: CopyTask, made: ObjectEntry, layout: KeyLayout, store: ObjectStore
+) -> ObjectEntry:
     sources: list[ObjectEntry | Companion] = [made, *made.companions]
     names = [replace(_name(what.layout, what.done.topic, each.key), generation=what.generation) for each in sources]
     upload = ObjectGroupUpload(store, layout, names, tagging=settings.s3.tagging)

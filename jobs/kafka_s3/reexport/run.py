@@ -23,17 +23,19 @@ from kafka_s3.bucket.window_names import first_generation, over_generation, with
 from kafka_s3.crash_points import CrashPoint, crash_point
 from kafka_s3.errors import EXIT_DATA, LogDamaged, TemporaryError
 from kafka_s3.export.append import fenced_by, new_entry, put
-from kafka_s3.export.run import Execute, Exporter, Tell, executed, why_not_finished
+from kafka_s3.export.exporter import Execute, Exporter, Tell
+from kafka_s3.export.run import executed, why_not_finished
 from kafka_s3.export.run_report import RunReport
-from kafka_s3.export.task import Failure, RangeResult, RangeTask
+from kafka_s3.export.task import RangeTask
 from kafka_s3.log.entries import Entry, Interval, Kind, Plan, PlannedRange, RangeEntry
 from kafka_s3.log.store import Committed, Log, Planned, SlotTaken
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.plan.changes import changed_while_read
 from kafka_s3.plan.planner import observe
+from kafka_s3.plan.results import Failure, RangeResult, Task
 from kafka_s3.ports import PartitionOffsets
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.reexport.copies import Copy, dated
+from kafka_s3.reexport.copies import CopyTask, dated
 from kafka_s3.reexport.plan import check_apart, live_ranges, make_plan
 from kafka_s3.reexport.readiness import Live, check_reached
 from kafka_s3.reexport.select import LiveRange
@@ -322,7 +324,7 @@ def _compacted(
     )
 
 
-def _tasks(site: _Site, plan: Plan, live: Mapping[PlannedRange, RangeEntry]) -> Sequence[RangeTask]:
+def _tasks(site: _Site, plan: Plan, live: Mapping[PlannedRange, RangeEntry]) -> Sequence[Task]:
     exporter = site.live
     layouts = Configurations(exporter.settings)
     wanted = sorted({each.tp for each in plan.ranges if not each.is_copied})
@@ -331,15 +333,14 @@ def _tasks(site: _Site, plan: Plan, live: Mapping[PlannedRange, RangeEntry]) -> 
         newest = exporter.log.newest()
         seen = observe(exporter.settings, exporter.broker, newest).offsets
         crash_point(CrashPoint.LOOKED_AT_KAFKA)
-    tasks = []
+    tasks: list[Task] = []
     for each in plan.ranges:
         generation = each.generation or 0
         if each.is_copied:
             assert each.live is not None, "live_ranges found it"
             done = dated(exporter.store, live[each])
             then = _settings_then(exporter, layouts, each.live)
-            what = Copy(done, then.layout, site.window, generation, exporter.log.layout)
-            tasks.append(RangeTask(each, site.window.start_ms, generation, _NOWHERE, copy=what))
+            tasks.append(CopyTask(each, done, then.layout, site.window, generation, exporter.log.layout))
         elif each.tp in seen:
             tasks.append(RangeTask(each, site.window.start_ms, generation, seen[each.tp], window=site.window))
     return tasks

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from kafka_s3.bucket import owners
 from kafka_s3.export.append import new_entry
+from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.marked import marked_until
-from kafka_s3.export.run import Exporter, why_not_finished
+from kafka_s3.export.run import why_not_finished
 from kafka_s3.log.documents import encode
 from kafka_s3.log.entries import Kind, Plan, sha256_of
 from kafka_s3.log.store import Committed

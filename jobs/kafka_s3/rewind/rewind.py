@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 import msgspec
 
 from kafka_s3.errors import ConfigurationError, LogMissing, Problem
-from kafka_s3.export.append import failed_under, new_entry, put
-from kafka_s3.export.run import Exporter, Tell, accept
+from kafka_s3.export.append import new_entry, put
+from kafka_s3.export.exporter import Exporter, Tell
+from kafka_s3.export.run import accept
 from kafka_s3.log.entries import Entry, Kind, RangeEntry, Restart, TopicState
 from kafka_s3.log.store import Committed, Log, Planned
 from kafka_s3.plan.anomalies import Anomaly, ExcludedPartition
 from kafka_s3.plan.batch import RunRequest
-from kafka_s3.plan.planner import KafkaSnapshot, observe
+from kafka_s3.plan.planner import KafkaSnapshot, failed_under, observe
 from kafka_s3.ranges import TopicPartition
 
 

@@ -20,9 +20,9 @@ from kafka_s3.adapters.known_schemas import NOTHING_KNOWN, Known
 from kafka_s3.bucket.window import check_window, of_window
 from kafka_s3.errors import EXIT_CONFIGURATION, ConfigurationError, ExporterError, SparkFailed
 from kafka_s3.export.run import run
-from kafka_s3.export.task import Failure, RangeResult, RangeTask
 from kafka_s3.log.entries import Interval
 from kafka_s3.plan.batch import RunRequest
+from kafka_s3.plan.results import Failure, RangeResult, Task
 from kafka_s3.reexport.run import run as export_again
 from kafka_s3.settings import load, lookups_of
 from kafka_s3.settings.model import Settings
@@ -87,7 +87,7 @@ class SparkExecute:
         self._settings = replace(settings, log_key=NO_KEY)  # the driver alone writes plans and the log
         self._registries = make_registries(settings)
 
-    def __call__(self, tasks: Sequence[RangeTask]) -> list[RangeResult]:
+    def __call__(self, tasks: Sequence[Task]) -> list[RangeResult]:
         groups = balance(tasks, self._settings.limits.tasks_max)
         settings, driver = self._settings, fingerprint()
         known = ask_registries(settings, self._registries, tasks)
@@ -129,9 +129,7 @@ def _is_full(said: str) -> bool:
     )
 
 
-def work(
-    settings: Settings, driver: str, tasks: Sequence[RangeTask], known: Known = NOTHING_KNOWN
-) -> list[RangeResult]:
+def work(settings: Settings, driver: str, tasks: Sequence[Task], known: Known = NOTHING_KNOWN) -> list[RangeResult]:
     """One Spark task: the ranges of one group, one after the other."""
     worker = fingerprint()
     if worker != driver:
@@ -140,9 +138,9 @@ def work(
     return export_ranges(settings, tasks, known)
 
 
-def balance(tasks: Sequence[RangeTask], groups_max: int) -> list[list[RangeTask]]:
+def balance(tasks: Sequence[Task], groups_max: int) -> list[list[Task]]:
     """At most `groups_max` groups of about the same number of offsets: the largest range to the emptiest group."""
-    groups: list[list[RangeTask]] = [[] for _ in range(min(groups_max, len(tasks)))]
+    groups: list[list[Task]] = [[] for _ in range(min(groups_max, len(tasks)))]
     sizes = [0] * len(groups)
     for task in sorted(tasks, key=lambda task: task.planned.end - task.planned.start, reverse=True):
         emptiest = sizes.index(min(sizes))

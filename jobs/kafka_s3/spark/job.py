@@ -21,7 +21,7 @@ LOCAL_CONF: Final = {
 
 def application_path() -> Path:
     """`kafka_s3/export_job.py` in an installed wheel, `jobs/export.py` beside the package in a checkout."""
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     installed = package / "export_job.py"
     return installed if installed.is_file() else package.parent / "export.py"
 

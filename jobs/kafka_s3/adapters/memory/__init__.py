@@ -5,4 +5,4 @@ from kafka_s3.adapters.memory.dead_letters import MemoryDeadLetters
 from kafka_s3.adapters.memory.registry import MemoryRegistry, folder_registry
 from kafka_s3.adapters.memory.store import MemoryStore
 
-__all__ = ["MemoryBroker", "MemoryLetters", "MemoryRegistry", "MemoryStore", "folder_registry"]
+__all__ = ["MemoryBroker", "MemoryDeadLetters", "MemoryRegistry", "MemoryStore", "folder_registry"]

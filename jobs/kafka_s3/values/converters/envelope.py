@@ -91,8 +91,8 @@ class _Known:
         return self.read(parse(payload))
 
     def _check_weight(self, payload: bytes) -> None:
-        """`InvalidSchema` if the payload stands for too much: by what its objects and nulls could be at most, and only where
-        that is too much by what they are."""
+        """Raises `InvalidSchema` if the payload stands for too much: by what its objects and nulls could be at most;
+        where that is too much, by what they are."""
         heaviest = ROOM + TIMES_MAX * len(payload)
         if self.connect is None or (payload.count(b"{") + payload.count(b"null")) * self.most <= heaviest:
             return

@@ -1,0 +1,38 @@
+"""A connector as the run and the operations have it: its settings, its log, and the ports that it works over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from kafka_s3.log.store import Chance, Log, by_chance, open_log
+from kafka_s3.plan.results import RangeResult, Task
+from kafka_s3.ports import Broker, ObjectStore
+from kafka_s3.settings.model import Settings
+
+Execute = Callable[[Sequence[Task]], Sequence[RangeResult]]
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """One connector's settings and the ports it works over. `chance`: what a log that is begun is told from others by.
+
+    `opened`: the log that a program stays with, once it has found it; where none is given, each look finds it anew.
+    """
+
+    settings: Settings
+    store: ObjectStore
+    broker: Broker
+    chance: Chance = by_chance
+    opened: Log | None = field(default=None, compare=False)
+
+    @property
+    def log(self) -> Log:
+        if self.opened is not None:
+            return self.opened
+        return open_log(self.store, self.settings.log_root, self.settings.name, self.settings.log_key, self.chance)
+
+    def at_work(self) -> Exporter:
+        """The same for one program, which is fenced if the log is begun anew while it works (DESIGN §11.2)."""
+        return replace(self, opened=self.log)

@@ -1,0 +1,121 @@
+"""What dead drivers and tasks left under a plan's keys, deleted right after the plan's commit.
+
+    sweep                     a plan that an earlier driver had begun: objects that no entry lists, and open uploads
+    abort_abandoned_uploads   a plan that nobody else had begun: open uploads alone
+
+Why this cannot race with a run, a rewind or a collection is said in `bucket.orphans`. Memory of `sweep`: the keys of
+the entries since the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from os.path import commonprefix
+
+from kafka_s3.bucket.folders import place_of
+from kafka_s3.bucket.lost import Losses
+from kafka_s3.bucket.orphans import keys_of, open_uploads, survey
+from kafka_s3.bucket.searches import keys_under, searches
+from kafka_s3.errors import ExporterError, StoreRefused
+from kafka_s3.export.exporter import Exporter
+from kafka_s3.log.entries import Entry, Kind, Plan
+from kafka_s3.naming import DataName
+from kafka_s3.ordered_pool import PARALLEL, map_ordered, workers
+from kafka_s3.ranges import TopicPartition
+
+
+def sweep(exporter: Exporter, plan: Plan) -> list[str]:
+    """After the commit of a plan that an earlier driver had begun: delete what that one left under the plan's keys.
+
+    What it did, and what went wrong, in words to tell: the export is complete without it, so nothing is raised.
+    """
+    try:
+        return _swept(exporter, plan)
+    except ExporterError as error:
+        return [f"what the earlier driver of plan {plan.seq} left was not deleted: {error}"]
+
+
+def _swept(exporter: Exporter, plan: Plan) -> list[str]:
+    """Only entries from the plan's on can list what its ranges' keys are: those before lie below its positions."""
+    log, settings, store = exporter.log, exporter.settings, exporter.store
+    entries = [committed.entry for committed in log.entries(after_seq=plan.seq - 1)]
+    lost = Losses()
+    for entry in entries:
+        lost.take(entry)
+    if not entries or entries[-1].seq != plan.seq or entries[-1].kind is not Kind.COMMIT:
+        return []
+    head, listed = entries[0], {key for entry in entries for key in keys_of(entry)}
+    whole = {tp: span for tp, span in _whole(plan).items() if settings.exports(tp.topic)}
+    territory = survey(log, head, [place_of(settings)], topics=sorted({tp.topic for tp in whole}))
+    where = sorted({each for place, topic in territory.places for each in searches(place, topic, settings, whole)})
+
+    def doomed(key: str) -> bool:
+        what = territory.fate(key, head, (), lost.found)
+        return what is not None and what.deletable and all(_is_of(plan, whole, name) for name in territory.names(key))
+
+    objects: list[str] = []
+    complete = True
+    with workers(PARALLEL) as pool:
+        for keys, is_whole in map_ordered(pool, partial(keys_under, store), where, PARALLEL):
+            objects += [key for key in keys if key not in listed and doomed(key)]
+            complete = complete and is_whole
+    uploads, refused = open_uploads(store, territory.prefixes, lambda key, _: doomed(key))
+    if objects or uploads:
+        log.check_current()
+    for key in dict.fromkeys(objects):
+        store.delete(key)
+    said = [] if complete else [f"plan {plan.seq}: not all keys were looked at: `kafka-s3 gc` finds what is left"]
+    if refused:
+        said.append(f"plan {plan.seq}: {refused}")
+    for upload in uploads:
+        store.abort_upload(upload)
+    if objects or uploads:
+        what = f"{len(objects)} objects and {len(uploads)} open uploads"
+        said.insert(0, f"plan {plan.seq}: {what} that an earlier driver left were deleted")
+    return said
+
+
+def abort_abandoned_uploads(exporter: Exporter, entry: Entry) -> list[str]:
+    """After the commit of a plan that no earlier driver had begun: abort what is still open under keys that it lists.
+
+    Such an upload is that of a Spark task which was killed and repeated, or it was opened twice because an answer got
+    lost. One LIST, or two with dead letters, where objects went out in parts. Returned and raised: as by `sweep`.
+    """
+    store = exporter.store
+    large = exporter.settings.limits.part_size_bytes
+    letters = {each.dead_letters.key for each in entry.ranges if each.dead_letters and each.dead_letters.size > large}
+    objects = {made.key for done in entry.ranges for made in done.objects if made.size > large}
+    beside = (each for done in entry.ranges for made in done.objects for each in made.companions)
+    aborted = 0
+    try:
+        for keys in (objects.union(each.key for each in beside if each.size > large), letters):
+            prefix = commonprefix(list(keys))  # noqa: RUF071 - S3's prefixes are characters, too
+            lost = [upload for upload in store.uploads(prefix) if upload.key in keys] if keys else []
+            if lost:
+                exporter.log.check_current()
+            for upload in lost:
+                store.abort_upload(upload)
+                aborted += 1
+    except StoreRefused:
+        return []  # for want of a permission that no export needs; it would be said with every commit
+    except ExporterError as error:
+        return [f"open uploads of commit {entry.seq} were not looked for: {error}"]
+    return [f"commit {entry.seq}: {aborted} open uploads of its objects were aborted"] if aborted else []
+
+
+def _whole(plan: Plan) -> dict[TopicPartition, tuple[int, int]]:
+    """The offsets of a plan, each partition's in one: its ranges follow one another."""
+    whole: dict[TopicPartition, tuple[int, int]] = {}
+    for each in plan.ranges:
+        start, end = whole.get(each.tp, (each.start, each.end))
+        whole[each.tp] = (min(start, each.start), max(end, each.end))
+    return whole
+
+
+def _is_of(plan: Plan, whole: Mapping[TopicPartition, tuple[int, int]], name: DataName) -> bool:
+    """Whether a name is one that a plan's ranges make."""
+    span = whole.get(TopicPartition(name.topic, name.partition))
+    if span is None or name.generation != plan.topics[name.topic].generation:
+        return False
+    return span[0] <= name.start_offset < span[1]
