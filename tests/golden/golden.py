@@ -34,6 +34,7 @@ from tests.golden.world import Documents
 
 DIGESTS = Path(__file__).with_name("digests.txt")
 REFUSED = "refused"
+_ATTEMPTS = 4
 
 
 @cache
@@ -80,11 +81,19 @@ def digest(documents: Documents) -> str:
 
 
 def digests(group: str) -> dict[str, str]:
-    """Of every case of a group, as they are now."""
-    names = [name for name in cases() if group_of(name) == group]
-    return {line: digest(documents) for name in names for line, documents in made(name).items()}
+    """Of every case of a group, as they are now. One that differs from what is committed is made again: ISA-L gives the
+    same input other bytes of deflate now and then, which mean the same. What was changed differs every time."""
+    before, found = committed(), dict[str, str]()
+    for name in (name for name in cases() if group_of(name) == group):
+        for _ in range(_ATTEMPTS):
+            now = {line: digest(documents) for line, documents in made(name).items()}
+            if all(before.get(line) == now[line] for line in now):
+                break
+        found |= now
+    return found
 
 
+@cache
 def committed() -> dict[str, str]:
     """Those in the repository."""
     lines = DIGESTS.read_text("utf-8").splitlines()
