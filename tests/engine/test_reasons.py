@@ -52,6 +52,8 @@ SAFE_NAMES = {
         "low",
         "high",
         "unit",
+        "bits",
+        "size",
     ),  # limits, places
     *("full", "name", "word", "wanted", "where", "path", "logical", "kind"),  # of schemas and configurations
     *("what", "why", "reason", "text", "found", "told", "which", "error", "problem"),  # made of these, or reasons
@@ -68,13 +70,13 @@ SAFE_CODE = {
     "datum.position - begin",
     "error.start",
     "f', {why}' if why else ''",
+    "here.described",
     "json['type']",
     "json_problem(error) if isinstance(error, ValueError) else 'nested too deeply'",
     "kind_of(value)",
     "mode.value",
     "more[0]",
     "node.kind",
-    "node.logical and node.logical[0]",
     "node.name",
     "node.size",
     "path or 'the value'",

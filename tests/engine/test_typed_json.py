@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from kafka_s3.avro.arrow import ColumnsError, arrow_type, from_values
 from kafka_s3.avro.datums import codec
+from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Avro, Branch, Schema, schema_of
-from kafka_s3.avro.nodes import Node, graph
+from kafka_s3.avro.nodes import Node
 from kafka_s3.avro.parse import SchemaError
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.settings.converters import Converter, ConverterSettings
@@ -371,7 +372,7 @@ def to_json(value: Any, node: Node) -> Any:
                 return to_json(value.value, branch)
             return to_json(value, node.required)
         case "bytes" | "fixed" if node.logical:
-            return float(Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-node.logical[2]))
+            return float(Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-node.logical.scale))
         case "bytes" | "fixed":
             return base64.b64encode(value).decode()
         case "array":

@@ -45,6 +45,9 @@ class PlainStructs:
     def arrow(self, target: Schema) -> pa.Array:
         return from_values(self.rows, target)
 
+    def has_columns(self, target: Schema) -> bool:
+        return False
+
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
         raise NotImplementedError
 

@@ -303,7 +303,7 @@ MEMORY = """
 import random, re, sys
 sys.path[:0] = ["jobs", "."]
 from kafka_s3.values.formats.parquet import ParquetFormat
-from kafka_s3.settings.content import ParquetCodec
+from kafka_s3.settings.formats import ParquetCodec
 from tests.formats.structs import ROW, PlainStructs, field_schema, row
 
 if sys.argv[1] == "rows":

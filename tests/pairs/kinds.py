@@ -14,8 +14,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Branch, Schema, schema_of
-from kafka_s3.avro.nodes import Node, graph
+from kafka_s3.avro.nodes import Node
 from kafka_s3.settings.converters import Converter
 from kafka_s3.values.converters.connect_avro import avro_schema
 from kafka_s3.values.converters.connect_schema import read_schema
@@ -213,7 +214,7 @@ def _to_json(value: Any, node: Node) -> Any:
             return None if value is None else _to_json(value, node.required)
         case "bytes" | "fixed" if node.logical:
             digits = f"{int.from_bytes(value, signed=True):+022d}"
-            return f"{digits[: -node.logical[2]]}.{digits[-node.logical[2] :]}"
+            return f"{digits[: -node.logical.scale]}.{digits[-node.logical.scale :]}"
         case "bytes" | "fixed":
             return base64.b64encode(value).decode()
         case "array":

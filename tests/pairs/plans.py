@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from kafka_s3.adapters.memory.registry import MemoryRegistry
+from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema, schema_of
-from kafka_s3.avro.nodes import graph
 from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.records import Record
 from kafka_s3.settings.converters import Converter

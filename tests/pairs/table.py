@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Branch, Schema
-from kafka_s3.avro.nodes import Node, graph
+from kafka_s3.avro.nodes import Node
 from kafka_s3.settings.formats import Format
 from kafka_s3.settings.properties import UserDefined
 from tests.pairs.kinds import ENVELOPE, PLAIN, TYPED, Case
@@ -196,7 +197,7 @@ def same_json(found: Any, value: Any, node: Node, numeric: bool) -> None:
             same_json(found, value, node.required, numeric)
         case "bytes" | "fixed" if node.logical and numeric:
             assert isinstance(found, int | Decimal)
-            assert Decimal(found) == Decimal(int.from_bytes(value, signed=True)).scaleb(-node.logical[2])
+            assert Decimal(found) == Decimal(int.from_bytes(value, signed=True)).scaleb(-node.logical.scale)
         case "bytes" | "fixed" if node.logical:
             assert int.from_bytes(base64.b64decode(found, validate=True), signed=True) == int.from_bytes(
                 value, signed=True

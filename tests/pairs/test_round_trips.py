@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema
-from kafka_s3.avro.nodes import graph
 from kafka_s3.ports import Registries
 from kafka_s3.records import Record
 from kafka_s3.settings.formats import Format, ParquetCodec

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema, schema_of
-from kafka_s3.avro.nodes import graph
 from kafka_s3.records import Record
 from tests.pairs.exported import Exported, export, registries_of, settings_of
 from tests.pairs.kinds import avro_bytes, kinds

@@ -8,8 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Branch, Schema, schema_of
-from kafka_s3.avro.nodes import Node, graph
+from kafka_s3.avro.nodes import Node
 
 NUMBERS = ("int", "long", "float", "double")
 NEW_FIELDS: tuple[dict[str, Any], ...] = (

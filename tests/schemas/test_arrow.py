@@ -322,8 +322,8 @@ def _again(avro: Any) -> Any:
         (doubling(40), "the schema has more than 10000 fields"),
         (nested({"type": "array"}, "items", DEPTH_MAX + 1), "lies more than 48 types deep"),
         (nested({"type": "map"}, "values", DEPTH_MAX + 1), "lies more than 48 types deep"),
-        ("n.Nowhere", "the value has the type n.Nowhere, which is not defined before it"),
-        ({"type": 7}, "the value has a type that Avro does not know: {'type': 7}"),
+        ("n.Nowhere", "n.Nowhere is no type of Avro, and none that the schema defines before"),
+        ({"type": 7}, 'this is no Avro schema (TypeError): {"type":7}'),
     ],
 )
 def test_what_cannot_be_columns_is_said(avro: Any, said: str) -> None:

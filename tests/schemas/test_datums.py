@@ -15,6 +15,7 @@ from kafka_s3 import shown
 from kafka_s3.avro.datum_reader import FEW, NESTING_MAX, VALUES_MAX, NotADatum, read, reader
 from kafka_s3.avro.datum_writer import long_bytes
 from kafka_s3.avro.datums import codec
+from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Branch, Schema, schema_of
 from tests.schemas.strategies import avro_schemas, values_of
 
@@ -57,7 +58,7 @@ def test_what_fastavro_writes_is_read_and_written_again(data: st.DataObject) -> 
     assert made.check([datum]) == {}
     assert made.decode([datum]) == [value]
     assert made.encode([value]) == [datum]
-    assert read(reader(schema.avro), datum) == value
+    assert read(reader(graph(schema)), datum) == value
 
 
 @calm
@@ -96,7 +97,7 @@ def test_the_fast_way_takes_exactly_what_the_slow_way_takes(data: st.DataObject)
     expected = {}
     for index, datum in enumerate(batch):
         try:
-            value = read(reader(schema.avro), datum)
+            value = read(reader(graph(schema)), datum)
         except NotADatum as error:
             expected[index] = str(error)
         else:

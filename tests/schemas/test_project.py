@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from kafka_s3 import shown
 from kafka_s3.avro.compatibility import Keep, compare
+from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Avro, Branch, Compatibility, Schema, schema_of
-from kafka_s3.avro.nodes import Node, graph
+from kafka_s3.avro.nodes import Node
 from kafka_s3.avro.parse import SchemaError
 from kafka_s3.avro.project import float32, projector, unchanged
 from tests.schemas.evolution import evolved, is_valid, same

@@ -23,13 +23,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Context, Decimal
+from decimal import Context
+from decimal import Decimal as Number
 from functools import lru_cache, partial
 from typing import Any, Final
 
 import pyarrow as pa
 
-from kafka_s3.avro.model import Avro, Schema, full_name
+from kafka_s3.avro.graph import graph
+from kafka_s3.avro.model import Schema
+from kafka_s3.avro.nodes import (
+    Array,
+    Date,
+    Decimal,
+    Enum,
+    Fixed,
+    Kind,
+    Map,
+    Node,
+    Primitive,
+    Record,
+    TimeOfDay,
+    Timestamp,
+    Union,
+    Unit,
+)
+from kafka_s3.avro.parse import SchemaError
 from kafka_s3.shown import named, quoted
 
 #: Types in a schema but for unions, counted wherever they are used: a few hundred bytes can unfold to billions.
@@ -39,28 +58,18 @@ DEPTH_MAX: Final = 48
 #: Bytes of a fixed whose column has that width: there a null takes as many, so that those beyond are binary.
 FIXED_MAX: Final = 256
 
-_PRIMITIVE: Final[Mapping[str, pa.DataType]] = {
-    "null": pa.null(),
-    "boolean": pa.bool_(),
-    "int": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "bytes": pa.binary(),
-    "string": pa.string(),
-    "enum": pa.string(),
+_PRIMITIVE: Final[Mapping[Kind, pa.DataType]] = {
+    Kind.NULL: pa.null(),
+    Kind.BOOLEAN: pa.bool_(),
+    Kind.INT: pa.int32(),
+    Kind.LONG: pa.int64(),
+    Kind.FLOAT: pa.float32(),
+    Kind.DOUBLE: pa.float64(),
+    Kind.BYTES: pa.binary(),
+    Kind.STRING: pa.string(),
 }
-_LOGICAL: Final[Mapping[tuple[str, str], pa.DataType]] = {
-    ("int", "date"): pa.date32(),
-    ("int", "time-millis"): pa.time32("ms"),
-    ("long", "time-micros"): pa.time64("us"),
-    **{
-        ("long", f"{local}timestamp-{unit}"): pa.timestamp(short, zone)
-        for local, zone in (("", "UTC"), ("local-", None))
-        for unit, short in (("millis", "ms"), ("micros", "us"), ("nanos", "ns"))
-    },
-}
-_SMALL: Final[Mapping[str, pa.DataType]] = {"int8": pa.int8(), "int16": pa.int16()}
+_UNITS: Final = {Unit.MILLIS: "ms", Unit.MICROS: "us", Unit.NANOS: "ns"}
+_SMALL: Final[Mapping[int, pa.DataType]] = {8: pa.int8(), 16: pa.int16()}
 _DIGITS_128: Final = 38
 _DIGITS_256: Final = 76
 
@@ -80,7 +89,7 @@ def may_be_null(schema: Schema) -> bool:
 
 
 def from_values(values: Sequence[Any], schema: Schema) -> pa.Array:
-    """Values as `schemas.model` has them, `None` among them where the schema allows it.
+    """Values as `avro.model` has them, `None` among them where the schema allows it.
 
     `ColumnsError` for a value that `misfits` names; whoever has outside values asks that first.
     """
@@ -128,84 +137,61 @@ class _Column:
 
 @lru_cache(maxsize=256)
 def _column(text: str) -> _Column:
-    return _Columns().of(Schema(text).avro, "", ())
+    try:
+        return _Columns().of(graph(Schema(text)), ())
+    except SchemaError as error:
+        raise ColumnsError(str(error)) from None
 
 
 class _Columns:
-    """One schema's columns: knows the named types met so far, and those that are being defined."""
+    """One schema's columns, names replaced by what they stand for."""
 
     def __init__(self) -> None:
-        self._named: dict[str, tuple[Mapping[str, Any], str]] = {}  # with the namespace around each
         self._count = 0
 
-    def of(
-        self, avro: Avro, space: str, path: tuple[str, ...], inside: tuple[str, ...] = (), depth: int = 0
-    ) -> _Column:
-        """The column of a type in the namespace `space`, at `path`, within the named types `inside`."""
-        self._count += not isinstance(avro, list)
+    def of(self, node: Node, path: tuple[str, ...], inside: tuple[Record, ...] = (), depth: int = 0) -> _Column:
+        """The column of a type at `path`, within the records `inside`."""
+        self._count += not isinstance(node, Union)
         if self._count > TYPES_MAX:
             raise ColumnsError(f"the schema has more than {TYPES_MAX} fields, nested ones counted: {_OTHER_FORMATS}")
         if depth > DEPTH_MAX:
             raise ColumnsError(f"{_at(path)} lies more than {DEPTH_MAX} types deep: {_OTHER_FORMATS}")
         below = partial(self.of, inside=inside, depth=depth + 1)
-        match avro:
-            case list():
-                return self._union(avro, space, path, below)
-            case str() if avro in _PRIMITIVE and avro != "enum":
-                return _Column(_PRIMITIVE[avro], nullable=avro == "null")
-            case str():
-                definition, around = self._find(avro, space, path)
-                return self._named_type(definition, around, path, inside, depth)
-            case {"type": "record" | "enum" | "fixed"}:
-                self._named[full_name(avro, space)] = (avro, space)
-                return self._named_type(avro, space, path, inside, depth)
-            case {"type": "array", "items": items}:
-                return _list(below(items, space, (*path, "[]")))
-            case {"type": "map", "values": values}:
-                return _map(below(values, space, (*path, "{}")))
-            case {"type": str() as name}:
-                return _logical(avro, name, path) if name in _PRIMITIVE else below(name, space, path)
-            case {"type": list() | dict() as nested}:
-                return below(nested, space, path)
-        raise ColumnsError(f"{_at(path)} has a type that Avro does not know: {quoted(avro, str(avro)[:100])}")
+        match node:
+            case Primitive():
+                return _primitive(node, path)
+            case Enum():
+                return _Column(pa.string())
+            case Fixed():
+                binary = _Column(pa.binary(node.size if 0 < node.size <= FIXED_MAX else -1))
+                return _decimal(node.logical, path, node.size) or binary
+            case Union():
+                return self._union(node, path, below)
+            case Array(item):
+                return _list(below(item, (*path, "[]")))
+            case Map(item):
+                return _map(below(item, (*path, "{}")))
+            case Record():
+                return self._record(node, path, inside, depth)
 
-    def _find(self, name: str, space: str, path: tuple[str, ...]) -> tuple[Mapping[str, Any], str]:
-        for each in (name, f"{space}.{name}"):
-            if each in self._named:
-                return self._named[each]
-        raise ColumnsError(f"{_at(path)} has the type {named(name)}, which is not defined before it")
-
-    def _named_type(
-        self, avro: Mapping[str, Any], space: str, path: tuple[str, ...], inside: tuple[str, ...], depth: int
-    ) -> _Column:
-        name = full_name(avro, space)
-        if avro["type"] == "enum":
-            return _Column(pa.string())
-        if avro["type"] == "fixed":
-            return _decimal(avro, path) or _Column(pa.binary(avro["size"] if 0 < avro["size"] <= FIXED_MAX else -1))
-        if name in inside:
+    def _record(self, node: Record, path: tuple[str, ...], inside: tuple[Record, ...], depth: int) -> _Column:
+        name = node.name
+        if node in inside:
             raise ColumnsError(
                 f"{_at(path)} is {name} inside {name}: columns cannot nest without end; {_OTHER_FORMATS}"
             )
-        if not avro["fields"]:
+        if not node.fields:
             raise ColumnsError(f"{_at(path)} is {name}, a record without fields: Parquet has none; {_OTHER_FORMATS}")
-        space = name.rpartition(".")[0]
-        fields = {
-            field["name"]: self.of(field["type"], space, (*path, field["name"]), (*inside, name), depth + 1)
-            for field in avro["fields"]
-        }
-        return _record(fields)
+        inside = (*inside, node)
+        return _record({each.name: self.of(each.node, (*path, each.name), inside, depth + 1) for each in node.fields})
 
-    def _union(self, avro: list[Any], space: str, path: tuple[str, ...], below: Callable[..., _Column]) -> _Column:
-        others = [each for each in avro if self._branch_name(each, space) != "null"]
-        nullable = len(others) < len(avro)
-        if len(others) == 1:
-            column: _Column = below(others[0], space, path)
-            return _Column(column.type, _unless_null(column.convert), column.narrow, nullable)
-        if not others:
+    def _union(self, node: Union, path: tuple[str, ...], below: Callable[..., _Column]) -> _Column:
+        if (one := node.optional) is not None:
+            column: _Column = below(one, path)
+            return _Column(column.type, _unless_null(column.convert), column.narrow, node.nullable)
+        if not node.others:
             return _Column(pa.null(), nullable=True)
-        names = [self._branch_name(each, space) for each in others]
-        branches = {name: below(each, space, (*path, name)) for name, each in zip(names, others, strict=True)}
+        branches = {each.name: below(each, (*path, each.name)) for each in node.others}
         struct = pa.struct([pa.field(name, column.type) for name, column in branches.items()])
         converts = {name: column.convert for name, column in branches.items()}
 
@@ -214,13 +200,7 @@ class _Columns:
             return {branch.name: branch.value if inner is None else inner(branch.value)}
 
         narrow = any(column.narrow for column in branches.values())
-        return _Column(struct, _unless_null(convert), narrow, nullable)
-
-    def _branch_name(self, avro: Avro, space: str) -> str:
-        if isinstance(avro, dict):
-            return full_name(avro, space) if avro["type"] in ("record", "enum", "fixed") else str(avro["type"])
-        nested = f"{space}.{avro}"
-        return nested if avro not in self._named and nested in self._named else str(avro)
+        return _Column(struct, _unless_null(convert), narrow, node.nullable)
 
 
 _OTHER_FORMATS: Final = "AvroFormat and JsonFormat can hold it"
@@ -265,32 +245,37 @@ def _record(fields: Mapping[str, _Column]) -> _Column:
     return _Column(struct, convert if converts else None, narrow)
 
 
-def _logical(avro: Mapping[str, Any], name: str, path: tuple[str, ...]) -> _Column:
-    """A primitive type with attributes."""
-    if name == "bytes":
-        return _decimal(avro, path) or _Column(pa.binary())
-    if name == "int" and avro.get("connect.type") in _SMALL:
-        kind: str = avro["connect.type"]
-        return _Column(_SMALL[kind], partial(_small, path=path, kind=kind, bound=1 << int(kind[3:]) - 1), narrow=True)
-    logical = avro.get("logicalType")
-    kind_known = isinstance(logical, str) and (name, logical) in _LOGICAL
-    return _Column(_LOGICAL[name, str(logical)] if kind_known else _PRIMITIVE[name], nullable=name == "null")
+def _primitive(node: Primitive, path: tuple[str, ...]) -> _Column:
+    if node.kind is Kind.INT and node.bits in _SMALL:
+        return _Column(_SMALL[node.bits], partial(_small, path=path, bits=node.bits), narrow=True)
+    match node.logical:
+        case None:
+            return _Column(_PRIMITIVE[node.kind], nullable=node.nullable)
+        case Decimal():
+            return _decimal(node.logical, path) or _Column(pa.binary())
+        case Date():
+            return _Column(pa.date32())
+        case TimeOfDay(Unit.MILLIS):
+            return _Column(pa.time32("ms"))
+        case TimeOfDay():
+            return _Column(pa.time64("us"))
+        case Timestamp(unit, local):
+            return _Column(pa.timestamp(_UNITS[unit], None if local else "UTC"))
 
 
-def _small(value: int, path: tuple[str, ...], kind: str, bound: int) -> int:
+def _small(value: int, path: tuple[str, ...], bits: int) -> int:
+    bound = 1 << bits - 1
     if not -bound <= value < bound:
-        raise ColumnsError(f"{_at(path)} is {quoted(value)}, which is no {kind}, its connect.type")
+        raise ColumnsError(f"{_at(path)} is {quoted(value)}, which is no int{bits}, its connect.type")
     return value
 
 
-def _decimal(avro: Mapping[str, Any], path: tuple[str, ...]) -> _Column | None:
-    """The column of a decimal, or `None` if it is none, or none that Arrow has a type for."""
-    precision, scale = avro.get("precision"), avro.get("scale", 0)
-    if avro.get("logicalType") != "decimal" or not isinstance(precision, int) or not isinstance(scale, int):
+def _decimal(logical: Decimal | None, path: tuple[str, ...], size: int | None = None) -> _Column | None:
+    """The column of a decimal, or `None` if it is none, or none that Arrow has a type for. `size`: of a fixed."""
+    if logical is None or logical.precision > _DIGITS_256:
         return None
-    if not (1 <= precision <= _DIGITS_256 and 0 <= scale <= precision):
-        return None
-    if avro["type"] == "fixed" and 10**precision > (1 << 8 * min(avro["size"], 64)) // 2:
+    precision, scale = logical.precision, logical.scale
+    if size is not None and 10**precision > (1 << 8 * min(size, 64)) // 2:
         return None  # more digits than its bytes can hold
     kind = pa.decimal128 if precision <= _DIGITS_128 else pa.decimal256
     return _Column(kind(precision, scale), _DecimalConvert(path, precision, scale), narrow=True)
@@ -304,12 +289,12 @@ class _DecimalConvert:
         self._bound = 10**precision
         self._context = Context(prec=_DIGITS_256 + 1)
 
-    def __call__(self, unscaled: bytes) -> Decimal:
+    def __call__(self, unscaled: bytes) -> Number:
         number = int.from_bytes(unscaled, "big", signed=True)
         # Before it is a Decimal: that takes quadratic time, and a message may be all one number.
         if not -self._bound < number < self._bound:
             raise ColumnsError(self._too_large(unscaled))
-        return Decimal(number).scaleb(-self._scale, self._context)
+        return Number(number).scaleb(-self._scale, self._context)
 
     def _too_large(self, unscaled: bytes) -> str:
         size = f"{len(unscaled)} bytes"

@@ -1,7 +1,7 @@
 """Batches of Avro's binary form, all rows at once.
 
 The positions of all rows move together through the schema, field by field; only arrays and maps go round by round, an
-item of each row that still has one. What this finds to be a valid datum is one (`walk` would say the same); about
+item of each row that still has one. What this finds to be a valid datum is one (`datum_reader` would say the same); about
 others it says nothing: rows with long arrays, with blocks that tell their size, and those that are wrong. Schemas that
 are recursive, very large, or have values beyond what their bytes allow have no columns at all.
 """
@@ -15,24 +15,26 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kafka_s3.avro import column_nodes as nodes
+from kafka_s3.avro import column_nodes as columns
 from kafka_s3.avro.arrow import arrow_type
-from kafka_s3.avro.column_nodes import Node, Slow
-from kafka_s3.avro.datum_reader import VALUES_MAX, VALUES_PER_BYTE_MAX, branch_name
-from kafka_s3.avro.model import Schema, full_name
+from kafka_s3.avro.column_nodes import Column, Slow
+from kafka_s3.avro.datum_reader import VALUES_MAX, VALUES_PER_BYTE_MAX
+from kafka_s3.avro.graph import graph
+from kafka_s3.avro.model import Schema
+from kafka_s3.avro.nodes import Array, Enum, Fixed, Kind, Map, Node, Primitive, Record, Union
 from kafka_s3.avro.physical_schema import bare
 from kafka_s3.avro.splice import Splice
 from kafka_s3.avro.vectors import BYTES_MAX, Buffer, Ints
 
 #: Types in a schema, names replaced by what they stand for; with arrays each may be read in every round.
 TYPES_MAX: Final = 5_000
-TYPES_WITH_ITEMS_MAX: Final = 65_536 // (nodes.ROUNDS_MAX + 2)
+TYPES_WITH_ITEMS_MAX: Final = 65_536 // (columns.ROUNDS_MAX + 2)
 
 
 class Columns:
     """How batches of one schema are read at once; made by `columns_of`, which keeps it."""
 
-    def __init__(self, schema: Schema, node: Node) -> None:
+    def __init__(self, schema: Schema, node: Column) -> None:
         self.schema = schema
         self.node = node
 
@@ -70,10 +72,10 @@ class Scan:
         """Which of some rows are doubtful, by their place among these."""
         buffer = self._buffer
         starts, ends = (buffer.starts, buffer.ends) if rows is None else (buffer.starts[rows], buffer.ends[rows])
-        buffer.rounds = nodes.ROUNDS_MAX
-        texts: list[nodes.Text] = []
+        buffer.rounds = columns.ROUNDS_MAX
+        texts: list[columns.Text] = []
         node = self._columns.node
-        if isinstance(node, nodes.Record):
+        if isinstance(node, columns.Record):
             self._marks = [starts]
             at, self._found = node.scan(buffer, starts, None, texts, self._marks)
         else:
@@ -95,7 +97,7 @@ class Scan:
         return np.flatnonzero(left).tolist()
 
     def arrow(self, schema: Schema | None = None) -> pa.Array | None:
-        """The valid rows, as `schemas.arrow` has them; `None` if that takes their values.
+        """The valid rows, as `avro.arrow` has them; `None` if that takes their values.
 
         `schema`: another one that reads the same bytes (`bare`).
         """
@@ -113,7 +115,7 @@ class Scan:
         `constants`: one row of each field that the source does not have, by its number.
         """
         kind, node = arrow_type(target), self._columns.node
-        if not self._any() or not isinstance(node, nodes.Record):
+        if not self._any() or not isinstance(node, columns.Record):
             return None
         count, found = self._found
         here, there = arrow_type(bare(self._columns.schema)), arrow_type(bare(target))
@@ -144,7 +146,7 @@ class Scan:
             return []
         node, found, places = self._columns.node, self._found, None
         for step in (*path, None):
-            if isinstance(node, nodes.Union) and (plain := node.plain) is not None:
+            if isinstance(node, columns.Union) and (plain := node.plain) is not None:
                 inner, found = node.place(found)
                 places = _composed(places, inner)
                 node = plain
@@ -152,7 +154,7 @@ class Scan:
                     return [None] * (self._count if self.rows is None else len(self.rows))
             if step is None:
                 break
-            if not isinstance(node, nodes.Record) or step not in node.names:
+            if not isinstance(node, columns.Record) or step not in node.names:
                 return None
             at = node.names.index(step)
             node, found = node.fields[at], found[1][at]
@@ -196,95 +198,91 @@ def _columns_of(text: str) -> Columns | None:
     schema = Schema(text)
     compiler = _Compiler()
     try:
-        node = compiler.node(schema.avro, "")
+        node = compiler.column(graph(schema))
         compiler.check()
     except Slow:
         return None
     if _beyond_bytes(node) > VALUES_MAX:
-        return None  # its rows could have more values than `walk` allows
+        return None  # its rows could have more values than `datum_reader` allows
     return Columns(schema, node)
 
 
 class _Compiler:
-    """A schema to nodes, names replaced by what they stand for; `Slow` if it cannot have any."""
+    """A schema to columns, names replaced by what they stand for; `Slow` if it cannot have any."""
 
     def __init__(self) -> None:
         self._count = 0
         self._items = False
-        self._named: dict[str, tuple[Any, str]] = {}
-        self._open: set[str] = set()
+        self._open: set[Record] = set()
 
     def check(self) -> None:
         if self._count > (TYPES_WITH_ITEMS_MAX if self._items else TYPES_MAX):
             raise Slow
 
-    def node(self, avro: Any, space: str) -> Node:
+    def column(self, node: Node) -> Column:
         self._count += 1
         self.check()
-        if isinstance(avro, str) and avro not in _SIMPLE:
-            return self._named_type(*self._named[avro])
-        if isinstance(avro, list):
-            names = [branch_name(each, space) for each in avro]
-            return nodes.Union(names, [self.node(each, space) for each in avro])
-        kind = avro if isinstance(avro, str) else avro["type"]
-        if kind in _SIMPLE:
-            return _SIMPLE[kind]()
-        if kind in ("record", "enum", "fixed"):
-            self._named[full_name(avro, space)] = (avro, space)
-            return self._named_type(avro, space)
-        self._items = True
-        inner = self.node(avro["items" if kind == "array" else "values"], space)
-        if kind == "map":
-            return nodes.Items(nodes.Record(["key", "value"], [nodes.Lengthy(True), inner]), True)
-        if _may_be_empty(inner):
+        match node:
+            case Primitive(kind):
+                return _SIMPLE[kind]()
+            case Fixed():
+                return columns.Fixed(node.size)
+            case Enum():
+                return columns.Enum(list(node.symbols))
+            case Union(branches):
+                return columns.Union([self.column(each) for each in branches])
+            case Record():
+                return self._record(node)
+            case Array(item):
+                self._items = True
+                inner = self.column(item)
+                if _may_be_empty(inner):
+                    raise Slow
+                return columns.Items(inner, False)
+            case Map(item):
+                self._items = True
+                entry = columns.Record(["key", "value"], [columns.Lengthy(True), self.column(item)])
+                return columns.Items(entry, True)
+
+    def _record(self, node: Record) -> Column:
+        if node in self._open:
             raise Slow
-        return nodes.Items(inner, False)
-
-    def _named_type(self, avro: Any, space: str) -> Node:
-        if avro["type"] == "enum":
-            return nodes.Enum(avro["symbols"])
-        if avro["type"] == "fixed":
-            return nodes.Fixed(avro["size"])
-        name = full_name(avro, space)
-        if name in self._open:
-            raise Slow
-        self._open.add(name)
-        own = name.rpartition(".")[0]
-        fields = [self.node(field["type"], own) for field in avro["fields"]]
-        self._open.discard(name)
-        return nodes.Record([field["name"] for field in avro["fields"]], fields)
+        self._open.add(node)
+        fields = [self.column(each.node) for each in node.fields]
+        self._open.discard(node)
+        return columns.Record([each.name for each in node.fields], fields)
 
 
-_SIMPLE: Final[dict[str, Callable[[], Node]]] = {
-    "null": lambda: nodes.Null(),
-    "boolean": lambda: nodes.Boolean(),
-    "int": lambda: nodes.Integer(5),
-    "long": lambda: nodes.Integer(10),
-    "float": lambda: nodes.Real(4),
-    "double": lambda: nodes.Real(8),
-    "bytes": lambda: nodes.Lengthy(False),
-    "string": lambda: nodes.Lengthy(True),
+_SIMPLE: Final[Mapping[Kind, Callable[[], Column]]] = {
+    Kind.NULL: lambda: columns.Null(),
+    Kind.BOOLEAN: lambda: columns.Boolean(),
+    Kind.INT: lambda: columns.Integer(5),
+    Kind.LONG: lambda: columns.Integer(10),
+    Kind.FLOAT: lambda: columns.Real(4),
+    Kind.DOUBLE: lambda: columns.Real(8),
+    Kind.BYTES: lambda: columns.Lengthy(False),
+    Kind.STRING: lambda: columns.Lengthy(True),
 }
 
 
-def _may_be_empty(node: Node) -> bool:
+def _may_be_empty(node: Column) -> bool:
     """Whether values may take no bytes."""
-    if isinstance(node, nodes.Record):
+    if isinstance(node, columns.Record):
         return all(map(_may_be_empty, node.fields))
-    return isinstance(node, nodes.Null) or (isinstance(node, nodes.Fixed) and node.size == 0)
+    return isinstance(node, columns.Null) or (isinstance(node, columns.Fixed) and node.size == 0)
 
 
-def _beyond_bytes(node: Node) -> int:
-    """How many values, counted as `walk` does, a row that the rounds get through may have beyond those that its bytes
+def _beyond_bytes(node: Column) -> int:
+    """How many values, counted as `datum_reader` does, a row that the rounds get through may have beyond those that its bytes
     allow; less than nothing where it has bytes to spare."""
-    if isinstance(node, nodes.Record):
+    if isinstance(node, columns.Record):
         return 1 + len(node.fields) + sum(map(_beyond_bytes, node.fields))
-    if isinstance(node, nodes.Union):
+    if isinstance(node, columns.Union):
         return max(map(_beyond_bytes, node.branches), default=0) - VALUES_PER_BYTE_MAX
-    if isinstance(node, nodes.Items):
+    if isinstance(node, columns.Items):
         # The key and the value of an entry are counted as one, but a record here.
         each = _beyond_bytes(node.item) + (-2 if node.keyed else 1)
-        return max(0, nodes.ITEMS_MAX * each) - VALUES_PER_BYTE_MAX
-    if isinstance(node, nodes.Null):
+        return max(0, columns.ITEMS_MAX * each) - VALUES_PER_BYTE_MAX
+    if isinstance(node, columns.Null):
         return 0
-    return -VALUES_PER_BYTE_MAX * (node.size if isinstance(node, nodes.Fixed | nodes.Real) else 1)
+    return -VALUES_PER_BYTE_MAX * (node.size if isinstance(node, columns.Fixed | columns.Real) else 1)

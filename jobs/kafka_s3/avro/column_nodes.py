@@ -30,7 +30,7 @@ class Slow(Exception):
     """A column has to be made of values after all."""
 
 
-class Node(Protocol):
+class Column(Protocol):
     def scan(self, buffer: Buffer, at: Ints, rows: Rows, texts: list[Text]) -> tuple[Ints, Any]: ...
     def arrow(self, buffer: Buffer, found: Any, kind: pa.DataType) -> pa.Array: ...
     def values(self, buffer: Buffer, found: Any) -> list[Any] | None: ...
@@ -218,7 +218,7 @@ def _within(buffer: Buffer, found: Ints, after: Ints, count: int) -> tuple[Ints,
 @dataclass(frozen=True, slots=True)
 class Record:
     names: list[str]
-    fields: list[Node]
+    fields: list[Column]
 
     def scan(
         self, buffer: Buffer, at: Ints, rows: Rows, texts: list[Text], ends: list[Ints] | None = None
@@ -247,15 +247,14 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """`names`: of the branches, that of null among them. A union of one type and null is a column of that type."""
+    """A union of one type and null is a column of that type."""
 
-    names: list[str]
-    branches: list[Node]
+    branches: list[Column]
 
     @property
-    def plain(self) -> Node | None:
+    def plain(self) -> Column | None:
         """The only branch that is not null, if there is only one."""
-        others = [node for name, node in zip(self.names, self.branches, strict=True) if name != "null"]
+        others = [each for each in self.branches if not isinstance(each, Null)]
         return others[0] if len(others) == 1 else None
 
     def scan(self, buffer: Buffer, at: Ints, rows: Rows, texts: list[Text]) -> tuple[Ints, Any]:
@@ -266,7 +265,7 @@ class Union:
             mine = np.flatnonzero(index == number)
             if len(mine) == len(index):
                 after, column = branch.scan(buffer, after, rows, texts)
-            elif len(mine) and self.names[number] != "null":
+            elif len(mine) and not isinstance(branch, Null):
                 after[mine], column = branch.scan(buffer, after[mine], _chosen(rows, mine), texts)
             else:
                 column = None
@@ -276,15 +275,16 @@ class Union:
     def place(self, found: Any) -> tuple[Ints | None, Any]:
         """Of a plain union: where each row's value stands in the branch's column (-1: null; None: in order)."""
         count, columns = found
-        [(mine, column)] = [each for name, each in zip(self.names, columns, strict=True) if name != "null"]
+        pairs = zip(self.branches, columns, strict=True)
+        [(mine, column)] = [each for branch, each in pairs if not isinstance(branch, Null)]
         return (None if len(mine) == count else _places(count, mine)), column
 
     def arrow(self, buffer: Buffer, found: Any, kind: pa.DataType) -> pa.Array:
         count, columns = found
         some = [
-            (node, mine, column)
-            for name, node, (mine, column) in zip(self.names, self.branches, columns, strict=True)
-            if name != "null"
+            (branch, mine, column)
+            for branch, (mine, column) in zip(self.branches, columns, strict=True)
+            if not isinstance(branch, Null)
         ]
         if not some:
             return pa.nulls(count, kind)
@@ -307,7 +307,7 @@ def _places(count: int, mine: Ints) -> Ints:
     return places
 
 
-def _spread(buffer: Buffer, count: int, branch: tuple[Node, Ints, Any], kind: pa.DataType) -> pa.Array:
+def _spread(buffer: Buffer, count: int, branch: tuple[Column, Ints, Any], kind: pa.DataType) -> pa.Array:
     """A column of the rows that have this branch, with nulls where the others are."""
     node, mine, column = branch
     made = node.arrow(buffer, column, kind) if len(mine) else pa.array([], kind)
@@ -318,7 +318,7 @@ def _spread(buffer: Buffer, count: int, branch: tuple[Node, Ints, Any], kind: pa
 class Items:
     """An array; a map is one of records with a key and a value."""
 
-    item: Node
+    item: Column
     keyed: bool
 
     def scan(self, buffer: Buffer, at: Ints, rows: Rows, texts: list[Text]) -> tuple[Ints, Any]:

@@ -17,8 +17,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Compatibility, Schema
-from kafka_s3.avro.nodes import NO_DEFAULT, Field, Node, graph
+from kafka_s3.avro.nodes import (
+    NO_DEFAULT,
+    NUMBERS,
+    Array,
+    Enum,
+    Field,
+    Fixed,
+    Map,
+    Node,
+    Primitive,
+    Record,
+    Union,
+    is_null,
+)
 from kafka_s3.avro.parse import SchemaError
 from kafka_s3.avro.project import origin_of
 from kafka_s3.shown import named
@@ -58,7 +72,6 @@ class Incompatible:
 
 Verdict = Keep | Changed | Incompatible
 
-_NUMBERS: Final = ("int", "long", "float", "double")
 _SAYS_NOTHING: Final = ("connect.record.doc", "connect.record.aliases", "connect.record.namespace")
 _FIELD_DOC: Final = "io.confluent.connect.avro.field.doc"
 #: Connect's enums are text whose symbols are parameters.
@@ -70,8 +83,7 @@ def compare(record: Schema | None, current: Schema | None, mode: Compatibility) 
     if record is None or current is None:
         return Keep() if record is current else Incompatible("values with a schema and values without one do not mix")
     if mode is Compatibility.NONE:
-        same = record == current or (record.version == current.version and record.avro == current.avro)
-        return Keep() if same else Changed(Reason.DIFFERENT_SCHEMA)
+        return Keep() if record == current else Changed(Reason.DIFFERENT_SCHEMA)
     if (refused := lacks_version(record, mode) or lacks_version(current, mode)) is not None:
         return refused
     if (changed := _Comparison().differ(graph(record), graph(current), "", False)) is not None:
@@ -108,7 +120,7 @@ class _Comparison:
     def __init__(self) -> None:
         # Pairs met before: a recursive schema meets itself, and what was found alike need not be looked at again,
         # since the first difference ends it all.
-        self._met: set[tuple[int, int]] = set()
+        self._met: set[tuple[Record, Record]] = set()
 
     def differ(self, record: Node, current: Node, where: str, default: bool) -> Changed | None:
         """`default`: the current schema has one for this field."""
@@ -117,32 +129,30 @@ class _Comparison:
         if record.nullable and not current.nullable and not default:
             return Changed(Reason.INCOMPATIBLE_OPTIONALITY, where)
         one, other = record.required, current.required
-        if one.kind == "union" or other.kind == "union":
+        if isinstance(one, Union) and isinstance(other, Union):
             return self._unions(one, other, where)
-        if one.kind == "null" and other.kind != "null" and record.kind == "null":
+        if is_null(record) and not is_null(other) and not isinstance(other, Union):
             return None  # only nulls: they are taken, as such or as the default
         return self._plain(one, other, where)
 
     def _plain(self, record: Node, current: Node, where: str) -> Changed | None:
-        if record.kind != current.kind and not _promotable(record.kind, current.kind):
-            return Changed(Reason.DIFFERENT_TYPE, where)
-        if record.kind == current.kind == "int" and record.bounds[1] > current.bounds[1]:
+        if not _promotable(record, current):
             return Changed(Reason.DIFFERENT_TYPE, where)
         if _name(record) != _name(current):
             return Changed(Reason.DIFFERENT_NAME, where)
         if not _parameters_fit(record, current):
             return Changed(Reason.DIFFERENT_PARAMS, where)
-        match record.kind:
-            case "array":
-                return self.differ(record.item, current.item, f"{where}[]", False)
-            case "map":
-                return self.differ(record.item, current.item, f"{where}{{}}", False)
-            case "record":
+        match record, current:
+            case Array(one), Array(other):
+                return self.differ(one, other, f"{where}[]", False)
+            case Map(one), Map(other):
+                return self.differ(one, other, f"{where}{{}}", False)
+            case Record(), Record():
                 return self._records(record, current, where)
         return None
 
-    def _records(self, record: Node, current: Node, where: str) -> Changed | None:
-        pair = id(record), id(current)
+    def _records(self, record: Record, current: Record, where: str) -> Changed | None:
+        pair = record, current
         if pair in self._met:
             return None
         self._met.add(pair)
@@ -156,12 +166,8 @@ class _Comparison:
                 return changed
         return None
 
-    def _unions(self, record: Node, current: Node, where: str) -> Changed | None:
-        if record.kind != current.kind:
-            return Changed(Reason.DIFFERENT_TYPE, where)
-        for branch in record.branches:
-            if branch.kind == "null":
-                continue
+    def _unions(self, record: Union, current: Union, where: str) -> Changed | None:
+        for branch in record.others:
             same = current.branch(branch.name)
             if same is None:
                 return Changed(Reason.DIFFERENT_TYPE, where)
@@ -170,8 +176,15 @@ class _Comparison:
         return None
 
 
-def _promotable(record: str, current: str) -> bool:
-    return record in _NUMBERS and current in _NUMBERS and _NUMBERS.index(record) < _NUMBERS.index(current)
+def _promotable(record: Node, current: Node) -> bool:
+    """Whether the one's values are the other's as far as their type goes, numbers made larger."""
+    if not isinstance(record, Primitive) or not isinstance(current, Primitive):
+        return type(record) is type(current)
+    if record.kind is current.kind:
+        return record.bits <= current.bits
+    return (
+        record.kind in NUMBERS and current.kind in NUMBERS and NUMBERS.index(record.kind) < NUMBERS.index(current.kind)
+    )
 
 
 def _default(field: Field) -> bool:
@@ -186,7 +199,7 @@ def _name(node: Node) -> str | None:
     named = node.properties.get("connect.name")
     if isinstance(named, str):
         return named
-    return node.name if node.kind in ("record", "enum", "fixed") else None
+    return node.name if isinstance(node, Record | Enum | Fixed) else None
 
 
 def _parameters_fit(record: Node, current: Node) -> bool:
@@ -195,12 +208,16 @@ def _parameters_fit(record: Node, current: Node) -> bool:
     if any(theirs.get(name) != value for name, value in symbols.items()):
         return False
     rest = [{name: value for name, value in each.items() if not name.startswith(_SYMBOLS)} for each in (ours, theirs)]
-    return (
-        rest[0] == rest[1]
-        and record.logical == current.logical
-        and record.size == current.size
-        and set(record.symbols) <= set(current.symbols)
-    )
+    match record, current:
+        case Enum(), Enum():
+            alike = set(record.symbols) <= set(current.symbols)
+        case Fixed(), Fixed():
+            alike = record.size == current.size and record.logical == current.logical
+        case Primitive(), Primitive():
+            alike = record.logical == current.logical
+        case _:
+            alike = True
+    return alike and rest[0] == rest[1]
 
 
 def _parameters(node: Node) -> Mapping[str, Any]:

@@ -1,16 +1,20 @@
 """Avro's binary form, one value at a time: strict, bounded, and able to say what is wrong.
 
-`reader(avro)` compiles a schema into functions that read a value and check all of it. It is the last word on what is a
-valid datum; what is faster (`columns`, fastavro) is held against it.
+`reader(node)` compiles a type into functions that read a value and check all of it. It is the last word on what is a
+valid datum; what is faster (`batch_reader`, fastavro) is held against it.
 """
+
+# A visitor's methods are alike, and few need the type itself:
+# ruff: noqa: ARG002
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from kafka_s3.avro.model import Avro, Branch, full_name
+from kafka_s3.avro.model import Branch
+from kafka_s3.avro.nodes import Array, Enum, Fixed, Kind, Map, Node, Primitive, Record, Union, Visitor
 from kafka_s3.shown import quoted
 
 #: How deep records, arrays and maps may lie in each other in one value.
@@ -79,28 +83,24 @@ def _whole(reader: Read, datum: Datum) -> Any:
     return value
 
 
-def reader(avro: Avro) -> Read:
-    """A schema as a function that reads its values, as `schemas.model` has them."""
-    return _compile(avro, "", {})
+def reader(node: Node) -> Read:
+    """A schema as a function that reads its values, as `avro.model` has them."""
+    return _Readers().visit(node)
 
 
 #: Where each field of a record ends.
 Bounds = Callable[[bytes], list[int]]
 
 
-def bounds_reader(record: Avro) -> Bounds:
+def bounds_reader(record: Record) -> Bounds:
     """A record's schema as a function that says of a datum, known to be one, where its fields end."""
-    assert isinstance(record, dict)
-    named: dict[str, Read] = {}
-    own = full_name(record).rpartition(".")[0]
-    fields = [(field["name"], _compile(field["type"], own, named)) for field in record["fields"]]
-    named[full_name(record)] = _record(fields)
+    fields = _Readers().visit_all(each.node for each in record.fields)
 
     def bounds(data: bytes) -> list[int]:
         datum = Datum(data, keep=False)
         datum.enter()
         ends: list[int] = []
-        for _, read_field in fields:
+        for read_field in fields:
             read_field(datum)
             ends.append(datum.position)
         return ends
@@ -108,42 +108,30 @@ def bounds_reader(record: Avro) -> Bounds:
     return bounds
 
 
-def _compile(node: Any, namespace: str, named: dict[str, Read]) -> Read:
-    if isinstance(node, str):
-        return PRIMITIVES.get(node) or _later(named, node)
-    if isinstance(node, list):
-        return _union(node, namespace, named)
-    kind = node["type"]
-    if kind in PRIMITIVES:
-        return PRIMITIVES[kind]
-    if kind == "array":
-        return _array(_compile(node["items"], namespace, named))
-    if kind == "map":
-        return _map(_compile(node["values"], namespace, named))
-    name = full_name(node, namespace)
-    if kind == "enum":
-        made = _enum(name, node["symbols"])
-    elif kind == "fixed":
-        made = _fixed(node["size"])
-    else:
-        own = name.rpartition(".")[0]
-        made = _record([(field["name"], _compile(field["type"], own, named)) for field in node["fields"]])
-    named[name] = made
-    return made
+class _Readers(Visitor[Read]):
+    def primitive(self, node: Primitive) -> Read:
+        return _PRIMITIVES[node.kind]
 
+    def fixed(self, node: Fixed) -> Read:
+        return _fixed(node.size)
 
-def _later(named: Mapping[str, Read], name: str) -> Read:
-    """A type by its name, which may still be in the making."""
-    found = named.get(name)
-    return found if found is not None else lambda datum: named[name](datum)
+    def enum(self, node: Enum) -> Read:
+        return _enum(node.name, node.symbols)
 
+    def array(self, node: Array, item: Read) -> Read:
+        return _array(item)
 
-def branch_name(branch: Any, namespace: str) -> str:
-    """What `Branch` calls a branch of a union that stands in `namespace`."""
-    if isinstance(branch, str):
-        return branch
-    kind: str = branch["type"]
-    return full_name(branch, namespace) if kind in ("record", "enum", "fixed") else kind
+    def map(self, node: Map, item: Read) -> Read:
+        return _map(item)
+
+    def union(self, node: Union, branches: list[Read]) -> Read:
+        return _union(node, branches)
+
+    def record(self, node: Record, fields: list[Read]) -> Read:
+        return _record([(each.name, read) for each, read in zip(node.fields, fields, strict=True)])
+
+    def again(self, node: Record) -> Read:
+        return lambda datum: self.made[node](datum)
 
 
 def _varint(datum: Datum, bytes_max: int, largest: int, what: str) -> int:
@@ -217,15 +205,15 @@ def _string(datum: Datum) -> str:
         raise NotADatum(f"a string at byte {start} is not UTF-8") from error
 
 
-PRIMITIVES: Final[Mapping[str, Read]] = {
-    "null": _null,
-    "boolean": _boolean,
-    "int": _int,
-    "long": _long,
-    "float": _float,
-    "double": _double,
-    "bytes": _bytes,
-    "string": _string,
+_PRIMITIVES: Final[Mapping[Kind, Read]] = {
+    Kind.NULL: _null,
+    Kind.BOOLEAN: _boolean,
+    Kind.INT: _int,
+    Kind.LONG: _long,
+    Kind.FLOAT: _float,
+    Kind.DOUBLE: _double,
+    Kind.BYTES: _bytes,
+    Kind.STRING: _string,
 }
 
 
@@ -233,7 +221,7 @@ def _fixed(size: int) -> Read:
     return lambda datum: _take(datum, size, "a fixed value")
 
 
-def _enum(name: str, symbols: list[str]) -> Read:
+def _enum(name: str, symbols: Sequence[str]) -> Read:
     def enum(datum: Datum) -> str:
         start = datum.position
         index = _varint(datum, _INT_BYTES, _INT_MAX, "an enum")
@@ -244,10 +232,9 @@ def _enum(name: str, symbols: list[str]) -> Read:
     return enum
 
 
-def _union(branches: list[Any], namespace: str, named: dict[str, Read]) -> Read:
-    readers = [_compile(branch, namespace, named) for branch in branches]
-    names = [branch_name(branch, namespace) for branch in branches]
-    plain = sum(name != "null" for name in names) <= 1
+def _union(node: Union, readers: list[Read]) -> Read:
+    # Of a null, and where there is but one type beside it, the value says it all.
+    names = [None if node.is_plain or each.nullable else each.name for each in node.branches]
 
     def union(datum: Datum) -> Any:
         start = datum.position
@@ -256,7 +243,8 @@ def _union(branches: list[Any], namespace: str, named: dict[str, Read]) -> Read:
         if not 0 <= index < len(readers):
             raise NotADatum(f"the branch of a union at byte {start} is {quoted(index, kind='none')} of {len(readers)}")
         value = readers[index](datum)
-        return value if plain or names[index] == "null" else Branch(names[index], value)
+        name = names[index]
+        return value if name is None else Branch(name, value)
 
     return union
 

@@ -4,58 +4,49 @@ Our own, and not fastavro's: that finds the branch of a union by looking at the 
 some values (a tuple, a map with the key `-type`) for words of its own.
 """
 
+# A visitor's methods are alike, and few need the type itself:
+# ruff: noqa: ARG002
+
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from kafka_s3.avro.datum_reader import branch_name
-from kafka_s3.avro.model import Avro, full_name
+from kafka_s3.avro.nodes import Array, Enum, Fixed, Kind, Map, Node, Primitive, Record, Union, Visitor
 
 Write = Callable[[Any, bytearray], None]
 
 
-def writer(avro: Avro) -> Write:
+def writer(node: Node) -> Write:
     """A schema as a function that appends a value's bytes. Values are trusted to be of the schema."""
-    return _compile(avro, "", {})
+    return _Writers().visit(node)
 
 
-def field_writers(record: Avro) -> list[Write]:
-    """A record's schema as one function for each of its fields."""
-    assert isinstance(record, dict)
-    named: dict[str, Write] = {}
-    own = full_name(record).rpartition(".")[0]
-    writers = [_compile(field["type"], own, named) for field in record["fields"]]
-    named[full_name(record)] = _record([(each["name"], w) for each, w in zip(record["fields"], writers, strict=True)])
-    return writers
+class _Writers(Visitor[Write]):
+    def primitive(self, node: Primitive) -> Write:
+        return _PRIMITIVES[node.kind]
 
+    def fixed(self, node: Fixed) -> Write:
+        return _fixed
 
-def _compile(node: Any, namespace: str, named: dict[str, Write]) -> Write:
-    if isinstance(node, str):
-        if node in _PRIMITIVES:
-            return _PRIMITIVES[node]
-        found = named.get(node)
-        return found if found is not None else lambda value, out: named[node](value, out)
-    if isinstance(node, list):
-        return _union(node, namespace, named)
-    kind = node["type"]
-    if kind in _PRIMITIVES:
-        return _PRIMITIVES[kind]
-    if kind == "array":
-        return _array(_compile(node["items"], namespace, named))
-    if kind == "map":
-        return _map(_compile(node["values"], namespace, named))
-    name = full_name(node, namespace)
-    if kind == "enum":
-        made = _enum(node["symbols"])
-    elif kind == "fixed":
-        made = _fixed
-    else:
-        own = name.rpartition(".")[0]
-        made = _record([(field["name"], _compile(field["type"], own, named)) for field in node["fields"]])
-    named[name] = made
-    return made
+    def enum(self, node: Enum) -> Write:
+        return _enum(node.symbols)
+
+    def array(self, node: Array, item: Write) -> Write:
+        return _array(item)
+
+    def map(self, node: Map, item: Write) -> Write:
+        return _map(item)
+
+    def union(self, node: Union, branches: list[Write]) -> Write:
+        return _union(node, branches)
+
+    def record(self, node: Record, fields: list[Write]) -> Write:
+        return _record([(each.name, write) for each, write in zip(node.fields, fields, strict=True)])
+
+    def again(self, node: Record) -> Write:
+        return lambda value, out: self.made[node](value, out)
 
 
 def long_bytes(number: int) -> bytes:
@@ -109,19 +100,19 @@ def _fixed(value: bytes, out: bytearray) -> None:
     out += value
 
 
-_PRIMITIVES: Final[Mapping[str, Write]] = {
-    "null": _null,
-    "boolean": _boolean,
-    "int": _long,
-    "long": _long,
-    "float": _float,
-    "double": _double,
-    "bytes": _bytes,
-    "string": _string,
+_PRIMITIVES: Final[Mapping[Kind, Write]] = {
+    Kind.NULL: _null,
+    Kind.BOOLEAN: _boolean,
+    Kind.INT: _long,
+    Kind.LONG: _long,
+    Kind.FLOAT: _float,
+    Kind.DOUBLE: _double,
+    Kind.BYTES: _bytes,
+    Kind.STRING: _string,
 }
 
 
-def _enum(symbols: list[str]) -> Write:
+def _enum(symbols: Sequence[str]) -> Write:
     numbers = {symbol: long_bytes(index) for index, symbol in enumerate(symbols)}
 
     def enum(value: str, out: bytearray) -> None:
@@ -130,13 +121,10 @@ def _enum(symbols: list[str]) -> Write:
     return enum
 
 
-def _union(branches: list[Any], namespace: str, named: dict[str, Write]) -> Write:
-    writers = [_compile(branch, namespace, named) for branch in branches]
-    names = [branch_name(branch, namespace) for branch in branches]
-    numbers = {name: long_bytes(index) for index, name in enumerate(names)}
-    some = [index for index, name in enumerate(names) if name != "null"]
-    null = numbers.get("null", b"")
-    by_name = dict(zip(names, writers, strict=True))
+def _union(node: Union, writers: list[Write]) -> Write:
+    numbers = {each.name: long_bytes(index) for index, each in enumerate(node.branches)}
+    null = numbers.get(Kind.NULL.value, b"")
+    by_name = {each.name: write for each, write in zip(node.branches, writers, strict=True)}
 
     def several(value: Any, out: bytearray) -> None:
         if value is None:
@@ -146,9 +134,9 @@ def _union(branches: list[Any], namespace: str, named: dict[str, Write]) -> Writ
         out += numbers[name]
         by_name[name](inner, out)
 
-    if len(some) != 1:
+    if (one := node.optional) is None:
         return several
-    number, only = long_bytes(some[0]), writers[some[0]]
+    number, only = numbers[one.name], by_name[one.name]
 
     def optional(value: Any, out: bytearray) -> None:
         if value is None and null:

@@ -1,8 +1,11 @@
 """Batches of Avro's binary form: checked, read and written.
 
-A valid datum is one that `walk` reads to its end; the fast ways here and in `columns` agree with it. Logical types
-mean nothing here, as `schemas.model` has it.
+A valid datum is one that `datum_reader` reads to its end; the fast ways here and in `batch_reader` agree with it. Logical types
+mean nothing here, as `avro.model` has it.
 """
+
+# A visitor's methods are alike, and few need the type itself:
+# ruff: noqa: ARG002
 
 from __future__ import annotations
 
@@ -14,9 +17,11 @@ from typing import Any
 import fastavro
 
 from kafka_s3.avro import batch_reader
-from kafka_s3.avro.datum_reader import FEW, PRIMITIVES, NotADatum, branch_name, check, read, reader
+from kafka_s3.avro.datum_reader import FEW, NotADatum, check, read, reader
 from kafka_s3.avro.datum_writer import long_bytes, writer
-from kafka_s3.avro.model import Branch, Schema, full_name
+from kafka_s3.avro.graph import graph
+from kafka_s3.avro.model import Branch, Schema
+from kafka_s3.avro.nodes import Array, Enum, Fixed, Map, Node, Primitive, Record, Union, Visitor, is_null
 
 
 class Codec:
@@ -25,9 +30,10 @@ class Codec:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.columns = batch_reader.columns_of(schema)
-        self._read = reader(schema.avro)
-        self._write = writer(schema.avro)
-        self._decode = _batch_decoder(schema)
+        node = graph(schema)
+        self._read = reader(node)
+        self._write = writer(node)
+        self._decode = _batch_decoder(node)
 
     def check(self, datums: Sequence[bytes]) -> dict[int, str]:
         """Which datums are not exactly one value of the schema, by index, and why."""
@@ -71,17 +77,17 @@ def _codec(text: str) -> Codec:
     return Codec(Schema(text))
 
 
-def _batch_decoder(schema: Schema) -> Callable[[Sequence[bytes]], list[Any]] | None:
+def _batch_decoder(schema: Node) -> Callable[[Sequence[bytes]], list[Any]] | None:
     """A decoder over fastavro; `None` if fastavro cannot have the schema.
 
     A batch of datums is what Avro writes for an array of them, so one call reads it all.
     """
-    bare = _Bare()
-    node = bare.of(schema.avro, "")
-    if not bare.possible:
+    plain = _ForFastavro()
+    items = plain.of(schema)
+    if not plain.possible:
         return None
-    parsed = fastavro.parse_schema({"type": "array", "items": node})
-    post = _Post().of(schema.avro, "") if bare.branches else None
+    parsed = fastavro.parse_schema({"type": "array", "items": items})
+    post = _Posts().visit(schema) if plain.branches else None
 
     def decode(datums: Sequence[bytes]) -> list[Any]:
         if not datums:
@@ -93,8 +99,8 @@ def _batch_decoder(schema: Schema) -> Callable[[Sequence[bytes]], list[Any]] | N
     return decode
 
 
-class _Bare:
-    """A schema for fastavro to read by: without logical types, and with branches that say which they are.
+class _ForFastavro:
+    """Writes a schema for fastavro to read by: without logical types, and with branches that say which they are.
 
     fastavro names the branch of a value only where that is a record. So a branch of a union of several types becomes a
     record of one field, called by the branch's number: a record adds no bytes to its fields.
@@ -103,90 +109,71 @@ class _Bare:
     def __init__(self) -> None:
         self.branches = False
         self.possible = True
-        self._names: dict[str, str] = {}
+        self._names: dict[Node, str] = {}
+        self._count = 0
 
-    def of(self, node: Any, namespace: str) -> Any:
-        if isinstance(node, str):
-            return node if node in PRIMITIVES else self._names[node]
-        if isinstance(node, list):
-            if sum(branch_name(each, namespace) != "null" for each in node) <= 1:
-                return [self.of(each, namespace) for each in node]
-            self.branches = True
-            return [self._branch(index, each, namespace) for index, each in enumerate(node)]
-        kind = node["type"]
-        if kind in PRIMITIVES:
-            return kind
-        if kind in ("array", "map"):
-            word = "items" if kind == "array" else "values"
-            return {"type": kind, word: self.of(node[word], namespace)}
-        full = full_name(node, namespace)
-        name = self._names[full] = f"t{len(self._names)}"
-        if kind == "fixed":
-            return {"type": "fixed", "name": name, "size": node["size"]}
-        if kind == "enum":
-            self.possible = self.possible and all(map(str.isascii, node["symbols"]))
-            return {"type": "enum", "name": name, "symbols": node["symbols"]}
-        own = full.rpartition(".")[0]
-        fields = [{"name": field["name"], "type": self.of(field["type"], own)} for field in node["fields"]]
-        return {"type": "record", "name": name, "fields": fields}
+    def of(self, node: Node) -> Any:
+        match node:
+            case Primitive(kind):
+                return kind.value
+            case Array(item):
+                return {"type": "array", "items": self.of(item)}
+            case Map(item):
+                return {"type": "map", "values": self.of(item)}
+            case Union(branches):
+                if node.is_plain:
+                    return [self.of(each) for each in branches]
+                self.branches = True
+                return [self._branch(index, each) for index, each in enumerate(branches)]
+        if node in self._names:
+            return self._names[node]
+        name = self._names[node] = self._name()
+        match node:
+            case Fixed():
+                return {"type": "fixed", "name": name, "size": node.size}
+            case Enum():
+                self.possible = self.possible and all(map(str.isascii, node.symbols))
+                return {"type": "enum", "name": name, "symbols": list(node.symbols)}
+            case Record():
+                return self._record(name, [(each.name, each.node) for each in node.fields])
 
-    def _branch(self, index: int, node: Any, namespace: str) -> Any:
-        if branch_name(node, namespace) == "null":
-            return "null"
-        name = f"b{len(self._names)}"
-        self._names[f" {name}"] = name  # no other type's name has a space
-        return {"type": "record", "name": name, "fields": [{"name": f"b{index}", "type": self.of(node, namespace)}]}
+    def _branch(self, index: int, node: Node) -> Any:
+        return "null" if is_null(node) else self._record(self._name(), [(f"b{index}", node)])
+
+    def _record(self, name: str, fields: Sequence[tuple[str, Node]]) -> Any:
+        return {"type": "record", "name": name, "fields": [{"name": each, "type": self.of(t)} for each, t in fields]}
+
+    def _name(self) -> str:
+        self._count += 1
+        return f"t{self._count}"
 
 
 Post = Callable[[Any], Any]
 
 
-class _Post:
-    """From what fastavro reads by a `_Bare` schema to values; `None` where the two are the same."""
+class _Posts(Visitor[Post | None]):
+    """From what fastavro reads by such a schema to values; `None` where the two are the same."""
 
-    def __init__(self) -> None:
-        self._named: dict[str, Post | None] = {}
+    def primitive(self, node: Primitive) -> None:
+        return None
 
-    def of(self, node: Any, namespace: str) -> Post | None:
-        if isinstance(node, str):
-            if node in PRIMITIVES:
-                return None
-            # One that is still in the making is looked up when it is needed.
-            return self._named[node] if node in self._named else (lambda value: (self._named[node] or _same)(value))
-        if isinstance(node, list):
-            return self._union(node, namespace)
-        kind = node["type"]
-        if kind in PRIMITIVES or kind in ("enum", "fixed"):
-            return self._keep(node, namespace, None)
-        if kind == "array":
-            item = self.of(node["items"], namespace)
-            return item and (lambda values: [item(value) for value in values])
-        if kind == "map":
-            below = self.of(node["values"], namespace)
-            return below and (lambda entries: {key: below(value) for key, value in entries.items()})
-        own = full_name(node, namespace).rpartition(".")[0]
-        fields = [(field["name"], self.of(field["type"], own)) for field in node["fields"]]
-        changed = [(name, post) for name, post in fields if post is not None]
+    def fixed(self, node: Fixed) -> None:
+        return None
 
-        def record(value: dict[str, Any]) -> dict[str, Any]:
-            for name, post in changed:
-                value[name] = post(value[name])
-            return value
+    def enum(self, node: Enum) -> None:
+        return None
 
-        return self._keep(node, namespace, record if changed else None)
+    def array(self, node: Array, item: Post | None) -> Post | None:
+        return item and (lambda values: [item(value) for value in values])
 
-    def _keep(self, node: dict[str, Any], namespace: str, post: Post | None) -> Post | None:
-        if "name" in node and node["type"] not in PRIMITIVES:
-            self._named[full_name(node, namespace)] = post
-        return post
+    def map(self, node: Map, item: Post | None) -> Post | None:
+        return item and (lambda entries: {key: item(value) for key, value in entries.items()})
 
-    def _union(self, node: list[Any], namespace: str) -> Post | None:
-        names = [branch_name(each, namespace) for each in node]
-        posts = [self.of(each, namespace) for each in node]
-        if sum(name != "null" for name in names) <= 1:
-            post = next((post for name, post in zip(names, posts, strict=True) if name != "null"), None)
+    def union(self, node: Union, branches: list[Post | None]) -> Post | None:
+        if node.is_plain:
+            post = next((post for each, post in zip(node.branches, branches, strict=True) if not each.nullable), None)
             return post and (lambda value: None if value is None else post(value))
-        made = {f"b{index}": (name, posts[index]) for index, name in enumerate(names)}
+        made = {f"b{index}": (each.name, branches[index]) for index, each in enumerate(node.branches)}
 
         def branch(value: Any) -> Any:
             if value is None:
@@ -196,6 +183,19 @@ class _Post:
             return Branch(name, inner if post is None else post(inner))
 
         return branch
+
+    def record(self, node: Record, fields: list[Post | None]) -> Post | None:
+        changed = [(each.name, post) for each, post in zip(node.fields, fields, strict=True) if post is not None]
+
+        def record(value: dict[str, Any]) -> dict[str, Any]:
+            for name, post in changed:
+                value[name] = post(value[name])
+            return value
+
+        return record if changed else None
+
+    def again(self, node: Record) -> Post:
+        return lambda value: (self.made[node] or _same)(value)
 
 
 def _same(value: Any) -> Any:

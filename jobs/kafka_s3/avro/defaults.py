@@ -9,7 +9,20 @@ from typing import Any, Final
 
 from kafka_s3.avro.attributes import DIGITS_MAX, too_many_digits
 from kafka_s3.avro.model import Branch
-from kafka_s3.avro.nodes import NO_DEFAULT, Node
+from kafka_s3.avro.nodes import (
+    NO_DEFAULT,
+    Array,
+    Decimal,
+    Enum,
+    Field,
+    Fixed,
+    Kind,
+    Map,
+    Node,
+    Primitive,
+    Record,
+    Union,
+)
 from kafka_s3.avro.parse import SchemaError
 from kafka_s3.shown import quoted
 
@@ -29,52 +42,59 @@ def plain_default(node: Node, default: Any, path: str) -> Any:
 
 def check_defaults(node: Node) -> None:
     """`SchemaError` if any default in a schema is no value of its type."""
-    seen = {id(node)}
+    seen = {node}
     below = [("", node)]
     while below:
         path, each = below.pop()
-        inner = [(path, branch) for branch in each.branches]
-        if each.kind in ("array", "map"):
-            inner.append((f"{path}[]", each.item))
-        for field in each.fields:
-            here = f"{path}.{field.name}" if path else field.name
-            inner.append((here, field.node))
-            if field.default is not NO_DEFAULT:
-                plain_default(field.node, field.default, here)
-        below += [(where, one) for where, one in inner if id(one) not in seen]
-        seen.update(id(one) for _, one in inner)
+        inner: list[tuple[str, Node]] = []
+        match each:
+            case Union(branches):
+                inner = [(path, branch) for branch in branches]
+            case Array(item) | Map(item):
+                inner = [(f"{path}[]", item)]
+            case Record():
+                for field in each.fields:
+                    here = f"{path}.{field.name}" if path else field.name
+                    inner.append((here, field.node))
+                    if field.default is not NO_DEFAULT:
+                        plain_default(field.node, field.default, here)
+        below += [(where, one) for where, one in inner if one not in seen]
+        seen.update(one for _, one in inner)
 
 
 def _value(node: Node, default: Any) -> Any:
-    match node.kind, default:
-        case "union", _:
+    match node, default:
+        case Union(), _:
             return _branch(node, default)
-        case "null", None:
-            return None
-        case "boolean", bool():
-            return default
-        case "int" | "long", int() if not isinstance(default, bool) and _fits(default, node):
-            return default
-        case ("float" | "double") as kind, int() | float() | str() if not isinstance(default, bool):
-            return _real(default, kind)
-        case "string", str():
-            return default
-        case "bytes", str():
+        case Primitive(), _:
+            return _primitive(node, default)
+        case Fixed(), str() if len(default) == node.size:
             return _bytes(default, node)
-        case "fixed", str() if len(default) == node.size:
-            return _bytes(default, node)
-        case "enum", str() if default in node.symbols:
+        case Enum(), str() if default in node.symbols:
             return default
-        case "array", list():
-            return [_value(node.item, each) for each in default]
-        case "map", dict():
-            return {key: _value(node.item, each) for key, each in default.items()}
-        case "record", dict():
+        case Array(item), list():
+            return [_value(item, each) for each in default]
+        case Map(item), dict():
+            return {key: _value(item, each) for key, each in default.items()}
+        case Record(), dict():
             return {each.name: _value(each.node, _given(default, each)) for each in node.fields}
     raise ValueError
 
 
-def _given(default: dict[str, Any], field: Any) -> Any:
+def _primitive(node: Primitive, default: Any) -> Any:
+    match node.kind, default:
+        case (Kind.NULL, None) | (Kind.BOOLEAN, bool()) | (Kind.STRING, str()):
+            return default
+        case (Kind.INT | Kind.LONG, int()) if not isinstance(default, bool) and _fits(default, node):
+            return default
+        case (Kind.FLOAT | Kind.DOUBLE, int() | float() | str()) if not isinstance(default, bool):
+            return _real(default, node.kind)
+        case Kind.BYTES, str():
+            return _bytes(default, node)
+    raise ValueError
+
+
+def _given(default: dict[str, Any], field: Field) -> Any:
     given = default.get(field.name, field.default)
     if given is NO_DEFAULT:
         if field.node.nullable:
@@ -83,7 +103,7 @@ def _given(default: dict[str, Any], field: Any) -> Any:
     return given
 
 
-def _branch(union: Node, default: Any) -> Any:
+def _branch(union: Union, default: Any) -> Any:
     """Avro takes the first branch; its later versions, and Connect, whichever fits."""
     for branch in union.branches:
         try:
@@ -94,27 +114,27 @@ def _branch(union: Node, default: Any) -> Any:
     raise ValueError
 
 
-def _fits(number: int, node: Node) -> bool:
+def _fits(number: int, node: Primitive) -> bool:
     low, high = node.bounds
     return low <= number < high
 
 
-def _bytes(default: str, node: Node) -> bytes:
+def _bytes(default: str, node: Primitive | Fixed) -> bytes:
     made = default.encode("latin-1")
-    if node.logical:
+    if isinstance(node.logical, Decimal):
         # Ten to the power of a precision takes quadratic time, and a schema's precision may be any number.
         if too_many_digits(made):
             raise ValueError
-        if abs(int.from_bytes(made, "big", signed=True)) >= 10 ** min(node.logical[1], DIGITS_MAX):
+        if abs(int.from_bytes(made, "big", signed=True)) >= 10 ** min(node.logical.precision, DIGITS_MAX):
             raise ValueError
     return made
 
 
-def _real(default: float | str, kind: str) -> float:
+def _real(default: float | str, kind: Kind) -> float:
     if isinstance(default, str) and default not in ("NaN", "Infinity", "-Infinity"):
         raise ValueError
     number = float(default)
-    if kind == "float" and math.isfinite(number):
+    if kind is Kind.FLOAT and math.isfinite(number):
         rounded: float = _FLOAT.unpack(_FLOAT.pack(number))[0]
         return rounded
     return number

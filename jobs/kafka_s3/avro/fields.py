@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Branch, Schema
-from kafka_s3.avro.nodes import Node, graph
+from kafka_s3.avro.nodes import Map, Node, Record, Union
 from kafka_s3.shown import named, quoted
 
 _NAMES_MAX: Final = 8
@@ -21,10 +22,10 @@ def node_at(schema: Schema, path: Iterable[str]) -> Node | None:
     """The type of a field, null taken out of it; `None` where the path leads to no field of a record."""
     node = graph(schema).required
     for name in path:
-        found = next((each.node for each in node.fields if each.name == name), None)
+        found = node.field(name) if isinstance(node, Record) else None
         if found is None:
             return None
-        node = found.required
+        node = found.node.required
     return node
 
 
@@ -40,14 +41,16 @@ def field_reader(schema: Schema, path: tuple[str, ...]) -> Callable[[Any], Any]:
             value, here = _inside(value, here)
             if value is None and depth:
                 return None
-            if here.kind == "map" and isinstance(value, dict):
-                found: Node | None = here.item if name in value else None
-            else:
-                found = next((each.node for each in here.fields if each.name == name), None)
+            found: Node | None = None
+            match here:
+                case Map(item):
+                    found = item if name in value else None
+                case Record():
+                    found = field.node if (field := here.field(name)) else None
+                case _:
+                    where = f"{'.'.join(path[:depth])} is" if depth else "the value is"
+                    raise NoField(f"field {wanted}: {where} {here.described}, which has no fields")
             if found is None:
-                where = f"{'.'.join(path[:depth])} is" if depth else "the value is"
-                if here.kind not in ("record", "map"):
-                    raise NoField(f"field {wanted}: {where} {_said(here)}, which has no fields")
                 raise NoField(f"field {wanted} is missing; there are {_listed(value, here)}")
             value, here = value[name], found
         return _inside(value, here)[0]
@@ -58,26 +61,18 @@ def field_reader(schema: Schema, path: tuple[str, ...]) -> Callable[[Any], Any]:
 def _inside(value: Any, node: Node) -> tuple[Any, Node]:
     """Through unions to the value and its type."""
     if isinstance(value, Branch):
+        assert isinstance(node, Union)
         return value.value, node.branch(value.name) or node
     return value, node.required
 
 
-def _listed(value: Any, node: Node) -> str:
-    if node.kind == "map":
+def _listed(value: Any, node: Map | Record) -> str:
+    if isinstance(node, Map):
         names = _some([repr(name) for name in itertools.islice(value, _NAMES_MAX + 1)])
         return quoted(value, names, kind=f"others ({len(value)})") if value else names
-    return _some([f"{named(each.name)} ({_said(each.node.required)})" for each in node.fields[: _NAMES_MAX + 1]])
+    return _some([f"{named(each.name)} ({each.node.required.described})" for each in node.fields[: _NAMES_MAX + 1]])
 
 
 def _some(names: list[str]) -> str:
     shown = ", ".join(names[:_NAMES_MAX])
     return shown + (", …" if len(names) > _NAMES_MAX else "") if shown else "no fields"
-
-
-def _said(node: Node) -> str:
-    """
-    >>> from kafka_s3.avro.model import schema_of
-    >>> _said(graph(schema_of("int"))), _said(graph(schema_of({"type": "array", "items": "int"})))
-    ('int', 'array')
-    """
-    return node.kind if node.kind == node.name else f"{node.kind} {node.name}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from kafka_s3.avro.graph import avro_of, graph
 from kafka_s3.avro.model import Schema, schema_of
 
 _INTERPRETING: Final = ("logicalType", "precision", "scale", "connect.type")
@@ -21,18 +23,8 @@ def bare(schema: Schema) -> Schema:
 
 @lru_cache(maxsize=256)
 def _bare(text: str) -> Schema:
-    return schema_of(_without(Schema(text).avro))
+    return schema_of(avro_of(graph(Schema(text)), _physical))
 
 
-def _without(avro: Any) -> Any:
-    if isinstance(avro, list):
-        return [_without(each) for each in avro]
-    if not isinstance(avro, dict):
-        return avro
-    made = {name: value for name, value in avro.items() if name not in _INTERPRETING}
-    for name in ("type", "items", "values"):
-        if name in made:
-            made[name] = _without(made[name])
-    if "fields" in made:
-        made["fields"] = [{**field, "type": _without(field["type"])} for field in made["fields"]]
-    return made
+def _physical(words: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in words.items() if name not in _INTERPRETING}

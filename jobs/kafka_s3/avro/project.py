@@ -15,14 +15,29 @@ from operator import itemgetter
 from typing import Any, Final
 
 from kafka_s3.avro.defaults import plain_default
+from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Branch, Schema
-from kafka_s3.avro.nodes import NO_DEFAULT, Field, Node, graph, union_of
+from kafka_s3.avro.nodes import (
+    NO_DEFAULT,
+    NUMBERS,
+    Array,
+    Enum,
+    Field,
+    Fixed,
+    Kind,
+    Map,
+    Named,
+    Node,
+    Primitive,
+    Record,
+    Union,
+    is_null,
+)
 from kafka_s3.avro.parse import SchemaError
 
 Project = Callable[[Any], Any]
 
 _STEPS_MAX: Final = 100_000
-_NUMBERS: Final = ("int", "long", "float", "double")
 _FLOAT: Final = struct.Struct("<f")
 
 
@@ -56,7 +71,7 @@ class _Builder:
     def __init__(self) -> None:
         # What was made of pairs of records: a recursive schema meets itself again before that is known, and one that
         # names a type often has it built once.
-        self._made: dict[tuple[int, int], list[Project | None]] = {}
+        self._made: dict[tuple[Record, Record], list[Project | None]] = {}
         self._steps = 0
 
     def build(self, source: Node, target: Node, path: str) -> Project | None:
@@ -65,37 +80,37 @@ class _Builder:
             raise SchemaError(f"{path}: the schemas are too large to find a way between them")
         if source is target:
             return None
-        if source.kind == "union" or target.kind == "union":
+        if isinstance(source, Union) or isinstance(target, Union):
             return self._union(source, target, path)
         return self._plain(source, target, path)
 
     def _plain(self, source: Node, target: Node, path: str) -> Project | None:
-        if source.kind != target.kind:
-            return _promotion(source, target, path)
-        if source.logical != target.logical:
-            raise _no_way(source, target, path, "their logical types differ")
-        if source.kind in ("record", "enum", "fixed") and source.name not in {target.name, *target.aliases}:
-            raise _no_way(source, target, path, "their names differ")
-        match source.kind:
-            case "record":
+        match source, target:
+            case Primitive(), Primitive():
+                return _promotion(source, target, path)
+            case Array(one), Array(other):
+                return _each_item(self.build(one, other, f"{path}[]"))
+            case Map(one), Map(other):
+                return _each_value(self.build(one, other, f"{path}{{}}"))
+            case Record(), Record():
+                _check_names(source, target, path)
                 return self._record(source, target, path)
-            case "enum":
+            case Enum(), Enum():
+                _check_names(source, target, path)
                 if more := [symbol for symbol in source.symbols if symbol not in target.symbols]:
                     raise _no_way(source, target, path, f"it lacks the symbol {more[0]}")
-            case "fixed":
+                return None
+            case Fixed(), Fixed():
+                if source.logical != target.logical:
+                    raise _no_way(source, target, path, "their logical types differ")
+                _check_names(source, target, path)
                 if source.size != target.size:
                     raise _no_way(source, target, path, f"it has {source.size} bytes there, {target.size} here")
-            case "array":
-                return _each_item(self.build(source.item, target.item, f"{path}[]"))
-            case "map":
-                return _each_value(self.build(source.item, target.item, f"{path}{{}}"))
-            case "int":
-                if source.bounds[1] > target.bounds[1]:
-                    raise _no_way(source, target, path, "its numbers are too large")
-        return None
+                return None
+        raise _no_way(source, target, path, "")
 
-    def _record(self, source: Node, target: Node, path: str) -> Project | None:
-        pair = id(source), id(target)
+    def _record(self, source: Record, target: Record, path: str) -> Project | None:
+        pair = source, target
         if pair in self._made:
             known = self._made[pair]
             return known[0] if known else lambda value: (known[0] or unchanged)(value)
@@ -110,7 +125,7 @@ class _Builder:
             raise
         return made[0]
 
-    def _fields(self, source: Node, target: Node, path: str) -> Project | None:
+    def _fields(self, source: Record, target: Record, path: str) -> Project | None:
         constants: list[tuple[str, Any]] = []
         taken: list[tuple[str, str]] = []
         changed: list[tuple[str, Project]] = []
@@ -136,33 +151,30 @@ class _Builder:
     def _union(self, source: Node, target: Node, path: str) -> Project | None:
         if source.nullable and not target.nullable:
             raise _no_way(source, target, path, "it takes no null, and has no default")
-        if source.kind == "null":
+        if is_null(source):
             return None
-        if source.kind != "union":
+        if not isinstance(source, Union):
             return self._into(source, target, path)
         if (one := source.optional) is not None:
             return _unless_null(self._into(one, target, path))
-        branches = [each for each in source.branches if each.kind != "null"]
-        if not _many(target):
-            return _out_of_branch({each.name: self.build(each, target.required, path) for each in branches})
-        ways = {each.name: self._branch(each, target, path) for each in branches}
+        if (several := _several(target)) is None:
+            return _out_of_branch({each.name: self.build(each, target.required, path) for each in source.others})
+        ways = {each.name: self._branch(each, several, path) for each in source.others}
         if all(way == (name, None) for name, way in ways.items()):
             return None
         return _by_branch({name: _as_branch(*way) for name, way in ways.items()})
 
     def _into(self, source: Node, target: Node, path: str) -> Project | None:
         """A type that is no union into anything."""
-        if _many(target):
-            return _as_branch(*self._branch(source, target, path))
+        if (several := _several(target)) is not None:
+            return _as_branch(*self._branch(source, several, path))
         return self.build(source, target.required, path)
 
-    def _branch(self, source: Node, target: Node, path: str) -> tuple[str, Project | None]:
+    def _branch(self, source: Node, target: Union, path: str) -> tuple[str, Project | None]:
         """The branch that a type is read as: the one of the same name goes first, promotions after it."""
         same = target.branch(source.name)
         problem: SchemaError | None = None
-        for branch in sorted(target.branches, key=lambda each: each is not same):
-            if branch.kind == "null":
-                continue
+        for branch in sorted(target.others, key=lambda each: each is not same):
             try:
                 return branch.name, self.build(source, branch, path)
             except SchemaError as error:
@@ -170,29 +182,37 @@ class _Builder:
         raise problem or _no_way(source, target, path, "")
 
 
-def _many(union: Node) -> bool:
-    return union.kind == "union" and union.optional is None
+def _several(target: Node) -> Union | None:
+    """The target, if its values say which branch they have."""
+    return target if isinstance(target, Union) and target.optional is None else None
 
 
-def origin_of(source: Node, target: Field) -> Field | None:
+def _check_names(source: Named, target: Named, path: str) -> None:
+    if source.name != target.name and source.name not in target.aliases:
+        raise _no_way(source, target, path, "their names differ")
+
+
+def origin_of(source: Record, target: Field) -> Field | None:
     """The field that a target's field is read from: by its name, else by its aliases."""
     for name in (target.name, *target.aliases):
-        for each in source.fields:
-            if each.name == name:
-                return each
+        if (found := source.field(name)) is not None:
+            return found
     return None
 
 
-def _promotion(source: Node, target: Node, path: str) -> Project | None:
-    if source.kind not in _NUMBERS or target.kind not in _NUMBERS:
+def _promotion(source: Primitive, target: Primitive, path: str) -> Project | None:
+    alike = source.kind is target.kind
+    if not alike and not (source.kind in NUMBERS and target.kind in NUMBERS):
         raise _no_way(source, target, path, "")
-    if source.logical or target.logical:
+    if source.logical != target.logical:
         raise _no_way(source, target, path, "their logical types differ")
-    if _NUMBERS.index(source.kind) > _NUMBERS.index(target.kind):
+    if alike and source.bits <= target.bits:
+        return None
+    if alike or NUMBERS.index(source.kind) > NUMBERS.index(target.kind):
         raise _no_way(source, target, path, "its numbers are too large")
-    if target.kind == "float":
+    if target.kind is Kind.FLOAT:
         return float32
-    return float if target.kind == "double" and source.kind != "float" else None
+    return float if target.kind is Kind.DOUBLE and source.kind is not Kind.FLOAT else None
 
 
 def float32(number: int) -> float:
@@ -220,15 +240,15 @@ def _default(target: Field, path: str) -> Any:
 
 def _or_default(source: Node, target: Field, path: str, builder: _Builder) -> Project:
     default = plain_default(target.node, target.default, path)
-    if source.kind == "null":
+    if not isinstance(source, Union):  # null itself
         return lambda _: _fresh(default)
-    below = source.optional or union_of(each for each in source.branches if each.kind != "null")
+    below = source.optional or Union(source.others)
     project = builder.build(below, target.node, path) or unchanged
     return lambda value: _fresh(default) if value is None else project(value)
 
 
 def _rebuild(
-    target: Node,
+    target: Record,
     taken: list[tuple[str, str]],
     constants: list[tuple[str, Any]],
     changed: list[tuple[str, Project]],
@@ -299,7 +319,7 @@ def _no_way(source: Node, target: Node, path: str, why: str) -> SchemaError:
 
 
 def _said(node: Node) -> str:
-    if node.kind == "union":
-        return f"[{', '.join(_said(each) for each in node.branches)}]"
-    words = node.kind if node.name == node.kind else f"{node.kind} {node.name}"
-    return f"{words} ({', '.join(map(str, node.logical))})" if node.logical else words
+    if isinstance(node, Union):
+        return f"[{', '.join(map(_said, node.branches))}]"
+    logical = node.logical if isinstance(node, Primitive | Fixed) else None
+    return f"{node.described} ({logical})" if logical else node.described

@@ -13,10 +13,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 from kafka_s3.avro.datum_reader import Bounds, bounds_reader
-from kafka_s3.avro.datum_writer import field_writers, long_bytes
+from kafka_s3.avro.datum_writer import long_bytes, writer
 from kafka_s3.avro.defaults import plain_default
+from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema
-from kafka_s3.avro.nodes import NO_DEFAULT, Field, Node, graph
+from kafka_s3.avro.nodes import NO_DEFAULT, Array, Enum, Field, Fixed, Kind, Map, Node, Primitive, Record, Union
 from kafka_s3.avro.parse import SchemaError
 from kafka_s3.avro.physical_schema import bare
 from kafka_s3.avro.project import origin_of, projector
@@ -81,16 +82,16 @@ def splice(source: Schema, target: Schema) -> Splice | None:
 @lru_cache(maxsize=256)
 def _splice(source: str, target: str) -> Splice | None:
     old, new = graph(Schema(source)), graph(Schema(target))
-    if old.kind != "record" or new.kind != "record":
+    if not isinstance(old, Record) or not isinstance(new, Record):
         return None
     try:
         projector(Schema(source), Schema(target))
-        pieces = _Pieces(Schema(target)).of(old, new)
+        pieces = _Pieces().of(old, new)
         origins = [origin_of(old, field) for field in new.fields]
     except (SchemaError, _Otherwise, RecursionError):
         return None
     places = [None if each is None else old.fields.index(each) for each in origins]
-    return Splice(pieces, places, bounds_reader(Schema(source).avro))
+    return Splice(pieces, places, bounds_reader(old))
 
 
 class _Otherwise(Exception):
@@ -98,18 +99,17 @@ class _Otherwise(Exception):
 
 
 class _Pieces:
-    def __init__(self, target: Schema) -> None:
-        self._writers = field_writers(target.avro)
-        self._same: set[tuple[int, int]] = set()
+    def __init__(self) -> None:
+        self._same: set[tuple[Record, Record]] = set()
         self._steps = 0
 
-    def of(self, old: Node, new: Node) -> list[Piece]:
+    def of(self, old: Record, new: Record) -> list[Piece]:
         made: list[Piece] = []
         numbers = {each.name: number for number, each in enumerate(old.fields)}
-        for number, field in enumerate(new.fields):
+        for field in new.fields:
             origin = origin_of(old, field)
             if origin is None:
-                made.append(self._constant(field, number))
+                made.append(self._constant(field))
             else:
                 at = numbers[origin.name]
                 made += [self._branch(origin.node, field.node), Copied(at, at + 1)]
@@ -117,20 +117,22 @@ class _Pieces:
             raise _Otherwise
         return _merged(made)
 
-    def _constant(self, field: Field, number: int) -> bytes:
+    def _constant(self, field: Field) -> bytes:
         value = None
         if field.default is not NO_DEFAULT:
             value = plain_default(field.node, field.default, field.name)
         elif not field.node.nullable:
             raise _Otherwise
         out = bytearray()
-        self._writers[number](value, out)
+        writer(field.node)(value, out)
         return bytes(out)
 
     def _branch(self, old: Node, new: Node) -> bytes:
         """What stands in front of a field's bytes in the target."""
-        if old.kind != "union" and new.optional is not None and self._stays(old, new.optional):
-            return long_bytes(new.branches.index(new.optional))
+        if isinstance(new, Union) and not isinstance(old, Union):
+            one = new.optional
+            if one is not None and self._stays(old, one):
+                return long_bytes(new.branches.index(one))
         if not self._stays(old, new):
             raise _Otherwise
         return b""
@@ -140,28 +142,32 @@ class _Pieces:
         self._steps += 1
         if self._steps > _STEPS_MAX:
             raise _Otherwise
-        if old is new or (id(old), id(new)) in self._same:
+        if old is new:
             return True
-        if old.kind != new.kind:
-            return (old.kind, new.kind) == ("int", "long")
-        match old.kind:
-            case "enum":
+        match old, new:
+            case Primitive(), Primitive():
+                return old.kind is new.kind or (old.kind is Kind.INT and new.kind is Kind.LONG)
+            case Enum(), Enum():
                 return old.symbols == new.symbols[: len(old.symbols)]
-            case "fixed":
+            case Fixed(), Fixed():
                 return old.size == new.size
-            case "array" | "map":
-                return self._stays(old.item, new.item)
-            case "union":
-                pairs = list(zip(old.branches, new.branches, strict=False))
-                return len(pairs) == len(old.branches) and all(
+            case Array(one), Array(other):
+                return self._stays(one, other)
+            case Map(one), Map(other):
+                return self._stays(one, other)
+            case Union(ours), Union(theirs):
+                pairs = list(zip(ours, theirs, strict=False))
+                return len(pairs) == len(ours) and all(
                     one.name == other.name and self._stays(one, other) for one, other in pairs
                 )
-            case "record":
-                self._same.add((id(old), id(new)))  # until it is found otherwise, which ends it all
+            case Record(), Record():
                 return self._record(old, new)
-        return True
+        return False
 
-    def _record(self, old: Node, new: Node) -> bool:
+    def _record(self, old: Record, new: Record) -> bool:
+        if (old, new) in self._same:
+            return True
+        self._same.add((old, new))  # until it is found otherwise, which ends it all
         if len(old.fields) != len(new.fields):
             raise _Otherwise
         for one, other in zip(old.fields, new.fields, strict=True):

@@ -17,6 +17,7 @@ from kafka_s3.log.entries import Plan
 from kafka_s3.naming import DataName, KeyLayout, LogLayout, parse_data_key
 from kafka_s3.settings.loading import settings_from_plan
 from kafka_s3.settings.model import Settings
+from kafka_s3.values.formats.beside import FormatWithCompanions
 from kafka_s3.values.formats.objects import format_for
 from kafka_s3.write.object_group import Member
 
@@ -39,7 +40,9 @@ def place_of(settings: Settings) -> Place:
     """Where data objects and their companions lie. `ConfigurationError` if a class of the user's own is not here."""
     form = settings.format
     values = format_for(form.file)
-    extensions = {values.extension, *getattr(values, "companion_extensions", {}).values()}
+    extensions = {values.extension}
+    if isinstance(values, FormatWithCompanions):
+        extensions.update(values.companion_extensions.values())
     for member, file in ((Member.KEYS, form.keys), (Member.HEADERS, form.headers)):
         if file is not None:
             extensions.add(f".{member.value}{format_for(file).extension}")

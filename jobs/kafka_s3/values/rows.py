@@ -95,7 +95,7 @@ class Structs(Rows, Protocol):
     """Rows whose values have a schema, checked: nothing below can fail for a value.
 
     The methods are for rows that all have the same schema. `target` is that schema, or one that
-    `schemas.compatibility` found them to fit into.
+    `avro.compatibility` found them to fit into.
     """
 
     def sizes(self) -> Sequence[int]:
@@ -105,10 +105,13 @@ class Structs(Rows, Protocol):
         """Each row in Avro's binary form."""
 
     def values(self, target: Schema) -> Sequence[Any]:
-        """Each row as `schemas.model` says."""
+        """Each row as `avro.model` says."""
 
     def arrow(self, target: Schema) -> Any:
-        """The rows as a `pyarrow.Array` of the type that `schemas.arrow.arrow_type(target)` gives."""
+        """The rows as a `pyarrow.Array` of the type that `avro.arrow.arrow_type(target)` gives."""
+
+    def has_columns(self, target: Schema) -> bool:
+        """Whether `arrow` comes without values, which then cost more than it."""
 
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
         """One field of each row, nested ones by their path: plain values; `None` below a null; where there is no such

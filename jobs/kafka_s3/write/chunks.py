@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from kafka_s3.records import RecordBatch
+from kafka_s3.values.formats.beside import EncoderWithCompanions
 from kafka_s3.values.formats.objects import ObjectEncoder
 from kafka_s3.values.partitioners.paths import Paths
 from kafka_s3.values.rows import Excluded, Rows
@@ -73,7 +74,8 @@ class Prepared:
 
 def note(encoder: ObjectEncoder, chunk: Chunk, stamps: Sequence[int | None], start: int, stop: int) -> None:
     """Tell a format with an index the offsets and timestamps of the rows that it gets next."""
-    encoder.note(_Offsets(chunk, start, stop), stamps[start:stop])  # type: ignore[attr-defined]
+    assert isinstance(encoder, EncoderWithCompanions), "a format with `beside` has such encoders"
+    encoder.note(_Offsets(chunk, start, stop), stamps[start:stop])
 
 
 def rehearse(key: GroupKey, chunk: Chunk, columns: Sequence[Any], *, measured: bool) -> None:

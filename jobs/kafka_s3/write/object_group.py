@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kafka_s3.naming import DataName
+from kafka_s3.values.formats.beside import EncoderWithCompanions
 from kafka_s3.values.formats.objects import ObjectEncoder
 
 
@@ -217,5 +218,7 @@ class ObjectGroup:
         last = self.members[len(self.encoders) :]
         if not last:
             return ()
-        said = self.encoders[0].companions()  # type: ignore[attr-defined]  # a format with `beside` has it
+        first = self.encoders[0]
+        assert isinstance(first, EncoderWithCompanions), "a format with `beside` has such encoders"
+        said = first.companions()
         return [said[member.value] for member in last]

@@ -11,6 +11,7 @@ from kafka_s3.avro.groups import Groups
 from kafka_s3.avro.model import Compatibility, Schema
 from kafka_s3.settings.model import Settings
 from kafka_s3.settings.values import NullValues
+from kafka_s3.values.formats.beside import FormatWithCompanions
 from kafka_s3.values.formats.objects import ObjectFormat, format_for
 from kafka_s3.values.partitioners.paths import Paths
 from kafka_s3.values.rows import Excluded, Rows, Schemas, Stage, Unwritable
@@ -182,9 +183,9 @@ def _kinds(settings: Settings) -> tuple[GroupKind, GroupKind | None]:
     without = None
     if settings.format.null_values is NullValues.WRITE:
         without = GroupKind(tuple(members[1:]), tuple(extensions[1:]), tuple(formats[1:]), numbers[1:])
-    for name, extension in getattr(values, "companion_extensions", {}).items():
-        members.append(Member(name))
-        extensions.append(extension)
+    if isinstance(values, FormatWithCompanions):
+        members += map(Member, values.companion_extensions)
+        extensions += values.companion_extensions.values()
     return GroupKind(tuple(members), tuple(extensions), tuple(formats), numbers), without
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from kafka_s3.avro.model import Schema, full_name
+from kafka_s3.avro.graph import graph
+from kafka_s3.avro.model import Schema
 from kafka_s3.avro.parse import SchemaError, parse_avro
 from kafka_s3.ports import SchemaRegistry
 from kafka_s3.settings.registry import SubjectNames
@@ -113,23 +114,14 @@ class AvroValues:
         return Schema(schema.text, id, version)
 
     def _subject(self, schema: Schema) -> str:
+        """What has no name of its own is called by its type, as Avro for Java names types."""
         match self._subject_names:
             case SubjectNames.TOPIC:
                 return f"{self._topic}-{'key' if self._key else 'value'}"
             case SubjectNames.RECORD:
-                return _type_name(schema)
+                return graph(schema).name
             case SubjectNames.TOPIC_RECORD:
-                return f"{self._topic}-{_type_name(schema)}"
-
-
-def _type_name(schema: Schema) -> str:
-    """As Avro for Java names types: what has no name of its own is called by its type."""
-    avro = schema.avro
-    if isinstance(avro, list):
-        return "union"
-    if isinstance(avro, str):
-        return avro
-    return full_name(avro) if avro["type"] in ("record", "enum", "fixed") else str(avro["type"])
+                return f"{self._topic}-{graph(schema).name}"
 
 
 def _by_head(values: Sequence[bytes | None]) -> Mapping[bytes | None, Sequence[int]]:

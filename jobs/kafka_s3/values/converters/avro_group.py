@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_s3.avro.datum_reader import FEW
-from kafka_s3.avro.model import Avro, Schema
+from kafka_s3.avro.graph import graph
+from kafka_s3.avro.model import Schema
+from kafka_s3.avro.nodes import Union
 from kafka_s3.shown import kind_and_length, quoted
 from kafka_s3.values.rows import Excluded, Missing, Stage, Tombstone, Unwritable
 
@@ -80,14 +82,13 @@ class Group:
 
     def _nulls(self) -> Sequence[int]:
         """The values that are just null: to Connect these are tombstones, whatever schema they have."""
-        avro = self.schema.avro
-        branches = avro if isinstance(avro, list) else [avro]
-        nulls = {number for number, each in enumerate(branches) if _is_null(each)}
-        if not nulls:
+        node = graph(self.schema)
+        if not node.nullable:
             return []
         valid = [place for place in range(len(self.values)) if place not in self._refused]
-        if avro is not branches:
+        if not isinstance(node, Union):
             return valid
+        nulls = {number for number, each in enumerate(node.branches) if each.nullable}
         return [place for place in valid if _branch(self.values[place][self._head :]) in nulls]
 
     def _misfits(self) -> dict[int, Excluded]:
@@ -265,10 +266,6 @@ def taken(all_: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
     if isinstance(places, range) and places.step == 1:
         return all_ if len(places) == len(all_) else all_[places.start : places.stop]
     return [all_[place] for place in places]
-
-
-def _is_null(avro: Avro) -> bool:
-    return avro == "null" or (isinstance(avro, dict) and avro["type"] == "null")
 
 
 def _branch(datum: bytes) -> int:

@@ -51,7 +51,7 @@ _LOGICAL: Final = {DATE: "date", TIME: "time-millis", TIMESTAMP: "timestamp-mill
 def avro_schema(schema: ConnectSchema) -> Schema:
     """The Avro schema of the values that `connect_values.reader` makes under this schema.
 
-    It has the limits of every Avro schema (`schemas.parse`), whatever it came as: `InvalidSchema` beyond them.
+    It has the limits of every Avro schema (`avro.parse`), whatever it came as: `InvalidSchema` beyond them.
     """
     made = schema_of(_Writer().union(schema, ""), version=schema.version)
     try:

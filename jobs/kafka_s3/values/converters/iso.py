@@ -7,16 +7,6 @@ import re
 from functools import lru_cache
 from typing import Final
 
-#: Logical types: how many of their unit a second has.
-UNITS: Final = {
-    "time-millis": 1_000,
-    "time-micros": 1_000_000,
-    **{
-        f"{local}timestamp-{unit}": size
-        for local in ("", "local-")
-        for unit, size in (("millis", 1_000), ("micros", 1_000_000), ("nanos", 1_000_000_000))
-    },
-}
 _TENS: Final[list[int]] = [10**digits for digits in range(19)]
 _EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
 _DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)

@@ -8,15 +8,16 @@ its own kind.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 import msgspec
 
+from kafka_s3.avro.graph import avro_of, graph
 from kafka_s3.avro.model import Schema, schema_of
-from kafka_s3.avro.nodes import Node, graph
+from kafka_s3.avro.nodes import Field, Node, Record, Union, held, holds_itself
 from kafka_s3.records import RecordBatch
 from kafka_s3.settings.converters import Converter, EnvelopeField
 from kafka_s3.settings.formats import FileSettings, Format
@@ -35,6 +36,7 @@ _HEADER: Final = {
     "fields": [{"name": "key", "type": "string"}, {"name": "value", "type": ["null", "string"]}],
 }
 _HEADER_NAME: Final = f"{_NAMESPACE}.Header"
+_WRAPPER: Final = {"type": "record", "name": "Record", "namespace": _NAMESPACE}
 _WRAPPER_NAME: Final = f"{_NAMESPACE}.Record"
 _TYPES: Final[Mapping[EnvelopeField, Any]] = {
     EnvelopeField.TOPIC: "string",
@@ -80,7 +82,6 @@ class KafkaFields:
             for name, field in zip(self._names, settings.envelope.fields, strict=True)
         ]
         self._extra = schema_of({"type": "record", "name": "Fields", "namespace": _NAMESPACE, "fields": fields})
-        self._fields = fields
         self._outer: dict[Schema, Schema] = {}
         self._structure = msgspec.defstruct(
             "Fields",
@@ -124,23 +125,23 @@ class KafkaFields:
         return found
 
     def _make(self, schema: Schema) -> Schema:
-        defined = {each.name: each.properties for each in _held(graph(schema))}
-        added = self._fields
-        if _HEADER_NAME in defined:  # what was exported with fields before
-            if defined[_HEADER_NAME] != _HEADER:
-                return _CLASH
-            added = [_by_name(each) for each in added]
-        avro = _record_in(schema)
-        if avro is None:
+        node, extra = graph(schema), graph(self._extra)
+        assert isinstance(extra, Record)
+        defined = {each.name: each.properties for each in held(node)}
+        # What was exported with fields before has headers of its own, whose type is written once.
+        if defined.get(_HEADER_NAME, _HEADER) != _HEADER:
+            return _CLASH
+        own = _record_in(node)
+        if own is None:
             if _WRAPPER_NAME in defined:
                 return _CLASH
-            fields = [{"name": VALUE, "type": schema.avro}, *added]
-            made = {"type": "record", "name": "Record", "namespace": _NAMESPACE, "fields": fields}
-        elif {each["name"] for each in avro["fields"]} & set(self._names):
+            value = Field(VALUE, node, {"name": VALUE})
+            made = Record(_WRAPPER_NAME, _WRAPPER, fields=(value, *extra.fields))
+        elif any(own.field(name) for name in self._names):
             return _CLASH
         else:
-            made = {**avro, "fields": [*avro["fields"], *added]}
-        return _Outer(schema_of(made).text, schema.id, schema.version, schema, wraps=avro is None)
+            made = replace(own, fields=(*own.fields, *extra.fields))
+        return _Outer(schema_of(avro_of(made)).text, schema.id, schema.version, schema, wraps=own is None)
 
     def _clashing_values(self, rows: Any, count: int) -> list[int]:
         """The rows without a schema that have one of the fields themselves."""
@@ -263,7 +264,7 @@ class WithFields:
     def datums(self, target: Schema) -> Sequence[bytes]:
         """A record's binary form is that of its fields, one behind the other."""
         inner: Sequence[bytes] = self.rows.datums(_inner(target))
-        if isinstance(_inner(target).avro, list) and not _wraps(target):
+        if isinstance(graph(_inner(target)), Union) and not _wraps(target):
             inner = [datum[1:] for datum in inner]  # which branch it is, of two
         return [datum + more for datum, more in zip(inner, self._encoded, strict=True)]
 
@@ -285,6 +286,9 @@ class WithFields:
         own = [inner] if _wraps(target) else inner.flatten()
         return pa.StructArray.from_arrays([*own, *mine.flatten()], fields=list(arrow_type(target)))
 
+    def has_columns(self, target: Schema) -> bool:  # noqa: ARG002
+        return False
+
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
         if path[0] in self.names and len(path) == 1:
             return self.columns[self.names.index(path[0])]
@@ -305,29 +309,8 @@ class WithFields:
         return codec(self.extra).encode(self._values)
 
 
-def _record_in(schema: Schema) -> Mapping[str, Any] | None:
+def _record_in(node: Node) -> Record | None:
     """The record that a value is and that takes more fields; a union with null is one too, since a value that is null
     is a tombstone. One that holds itself is none: each of those within would need the fields."""
-    node = graph(schema).required
-    if node.kind != "record" or any(each is node for each in _held(node)):
-        return None
-    return node.properties
-
-
-def _held(node: Node) -> Iterator[Node]:
-    """Every type within a type, itself too where it is met again."""
-    seen: set[int] = set()
-    waiting = [node]
-    while waiting:
-        each = waiting.pop()
-        inner = [*each.branches, *(one.node for one in each.fields)]
-        inner += [each.item] if each.kind in ("array", "map") else []
-        yield from inner
-        seen.add(id(each))
-        waiting += [one for one in inner if id(one) not in seen]
-
-
-def _by_name(field: Mapping[str, Any]) -> dict[str, Any]:
-    """A field of headers whose type is defined already."""
-    is_list = isinstance(field["type"], dict) and field["type"]["type"] == "array"
-    return {**field, "type": {"type": "array", "items": _HEADER_NAME}} if is_list else dict(field)
+    record = node.required
+    return record if isinstance(record, Record) and not holds_itself(record) else None

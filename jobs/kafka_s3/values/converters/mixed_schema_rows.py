@@ -59,7 +59,7 @@ class Interleaved:
         return together.take(pa.array(places))
 
     def has_columns(self, target: Schema) -> bool:
-        return all(hasattr(part, "has_columns") and part.has_columns(target) for _, part in self._apart())
+        return all(part.has_columns(target) for _, part in self._apart())
 
     def _apart(self) -> list[tuple[Sequence[int], Any]]:
         schemas = self.rows.schemas

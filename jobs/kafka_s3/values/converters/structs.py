@@ -90,6 +90,9 @@ class ValueRows:
 
         return from_values(self.values(target), target)
 
+    def has_columns(self, target: Schema) -> bool:  # noqa: ARG002
+        return False
+
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
         readers = {schema: field_reader(schema, path) for schema in set(self._each_schema()) if schema is not None}
         found: list[Any] = []

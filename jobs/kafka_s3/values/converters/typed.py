@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from kafka_s3.avro.defaults import check_defaults
+from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema
-from kafka_s3.avro.nodes import Node, graph
+from kafka_s3.avro.nodes import Node, Union
 from kafka_s3.avro.parse import SchemaError, parse_avro
 from kafka_s3.errors import ConfigurationError, Problem
 from kafka_s3.settings.converters import ConverterSettings
@@ -175,6 +176,9 @@ class TypedRows:
 
         return self._form.array(self._found, arrow_type(target))
 
+    def has_columns(self, target: Schema) -> bool:  # noqa: ARG002
+        return False  # its values are at hand already
+
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
         node: Node = self._form.node
         form: Form | None = self._form
@@ -186,7 +190,7 @@ class TypedRows:
             attribute, form = inner
             column = [None if each is None else getattr(each, attribute) for each in column]
             node = form.node
-        if form is None or (node.kind == "union" and node.optional is None):
+        if form is None or (isinstance(node, Union) and node.optional is None):
             return self._plain_rows().column(path)
         return form.plain_all(column)
 

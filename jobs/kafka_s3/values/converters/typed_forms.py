@@ -14,13 +14,26 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from kafka_s3.avro.defaults import plain_default
-from kafka_s3.avro.model import Avro, schema_of
-from kafka_s3.avro.nodes import NO_DEFAULT, Field, Node
-from kafka_s3.values.converters.typed_values import Reader, parse, settler
+from kafka_s3.avro.graph import avro_of
+from kafka_s3.avro.model import schema_of
+from kafka_s3.avro.nodes import (
+    NO_DEFAULT,
+    Array,
+    Decimal,
+    Enum,
+    Field,
+    Fixed,
+    Kind,
+    Map,
+    Node,
+    Primitive,
+    Record,
+    Union,
+    holds_itself,
+)
+from kafka_s3.values.converters.typed_values import Reader, bounds, parse, settler
 
 Turn = Callable[[Any], Any]
-_DAY: Final = 86_400
-_RANGES: Final = {"date": (-(1 << 31), 1 << 31), "time-millis": (0, _DAY * 1_000), "time-micros": (0, _DAY * 1_000_000)}
 
 
 @dataclass(eq=False, slots=True)
@@ -45,7 +58,7 @@ class Form:
         """Settles decoded values where they stand."""
         if self.settle is None:
             return
-        if self.fields is None or self.node.kind == "union":
+        if self.fields is None or isinstance(self.node, Union):
             found[:] = map(self.settle, found)
             return
         for attribute, form in self.fields.values():
@@ -62,7 +75,7 @@ class Form:
         return found if plain is None else [None if each is None else plain(each) for each in found]
 
     def array(self, found: Sequence[Any], kind: Any) -> Any:
-        """A `pyarrow.Array` of the type that `schemas.arrow.arrow_type` gives for the schema."""
+        """A `pyarrow.Array` of the type that `avro.arrow.arrow_type` gives for the schema."""
         import pyarrow as pa
 
         if self.direct:
@@ -81,7 +94,7 @@ class Form:
             return among_nulls(array, [each is not None for each in found])
         from kafka_s3.avro.arrow import from_values
 
-        return from_values(self.plain_all(found), schema_of(_complete(self.node, set())))
+        return from_values(self.plain_all(found), schema_of(avro_of(self.node)))
 
 
 class Forms:
@@ -93,17 +106,26 @@ class Forms:
 
     def of(self, node: Node, path: str) -> Form:
         """`SchemaError` for a default that is none of its type."""
-        if node.kind == "union":
-            return self._union(node, path)
-        if node.kind == "record":
-            return self._record(node, path)
-        if node.kind in ("array", "map"):
-            return self._many(node, path)
-        return _simple(node, path)
+        match node:
+            case Union():
+                return self._union(node, path)
+            case Record():
+                return self._record(node, path)
+            case Array(item):
+                form = self.of(item, f"{path}[]")
+                kind: Any = list[form.type]  # type: ignore[name-defined]
+                return _with_items(node, kind, form, _each_item)
+            case Map(item):
+                form = self.of(item, f"{path}{{}}")
+                return _with_items(node, dict[str, form.type], form, _each_value)  # type: ignore[name-defined]
+            case Enum():
+                return Form(node, Literal[node.symbols], direct=True)
+            case Primitive() | Fixed():
+                return _simple(node, path)
 
-    def _union(self, node: Node, path: str) -> Form:
+    def _union(self, node: Union, path: str) -> Form:
         one = node.optional
-        if one is None or _holds_itself(one):
+        if one is None or holds_itself(one):
             return _raw(node)
         form = self.of(one, path)
         if form.type is msgspec.Raw:
@@ -119,14 +141,8 @@ class Forms:
             form.direct,
         )
 
-    def _many(self, node: Node, path: str) -> Form:
-        form = self.of(node.item, f"{path}[]" if node.kind == "array" else f"{path}{{}}")
-        each = _each_item if node.kind == "array" else _each_value
-        kind = list[form.type] if node.kind == "array" else dict[str, form.type]  # type: ignore[name-defined]
-        return Form(node, kind, each(form.settle), frozenset(), each(form.plain), each(form.of_plain))
-
-    def _record(self, node: Node, path: str) -> Form:
-        if _holds_itself(node):
+    def _record(self, node: Record, path: str) -> Form:
+        if holds_itself(node):
             return _raw(node)
         forms = {each.name: self.of(each.node, f"{path}.{each.name}" if path else each.name) for each in node.fields}
         attributes = {each.name: f"f{index}" for index, each in enumerate(node.fields)}
@@ -178,37 +194,46 @@ def _slot(attribute: str, field: Field, form: Form, path: str) -> tuple[Any, ...
     return attribute, form.type, msgspec.field(default_factory=make)
 
 
-def _simple(node: Node, path: str) -> Form:
+def _with_items(node: Node, kind: Any, form: Form, each: Callable[[Turn | None], Turn | None]) -> Form:
+    return Form(node, kind, each(form.settle), frozenset(), each(form.plain), each(form.of_plain))
+
+
+def _simple(node: Primitive | Fixed, path: str) -> Form:
     """A type that is neither list nor object. Defaults go through `settle` as well, which leaves values alone."""
     settle = settler(node, path)
-    logical = node.logical[0] if node.logical else None
-    match node.kind:
-        case "null":
-            return Form(node, None, direct=True)
-        case "boolean":
-            return Form(node, bool, direct=True)
-        case "string":
-            return Form(node, str, direct=True)
-        case "enum":
-            return Form(node, Literal[node.symbols], direct=True)
-        case "double":
-            return Form(node, float, direct=True)
-        case "float":
-            return Form(node, float, settle, direct=True)
-        case "bytes" | "fixed" if logical == "decimal":
-            from decimal import Decimal
+    if isinstance(node.logical, Decimal):
+        from decimal import Decimal as Number
 
-            return Form(node, Decimal, _but(bytes, settle))
-        case "bytes":
-            return Form(node, bytes, direct=True)
-        case "fixed":
-            return Form(node, Annotated[bytes, msgspec.Meta(min_length=node.size, max_length=node.size)], direct=True)
-    low, high = node.bounds if logical is None else _RANGES.get(logical, (-(1 << 63), 1 << 63))
+        return Form(node, Number, _but(bytes, settle))
+    if isinstance(node, Fixed):
+        return Form(node, Annotated[bytes, msgspec.Meta(min_length=node.size, max_length=node.size)], direct=True)
+    match node.kind:
+        case Kind.INT | Kind.LONG:
+            return _integer(node, settle)
+        case Kind.FLOAT:
+            return Form(node, float, settle, direct=True)
+    return Form(node, _TYPES[node.kind], direct=True)
+
+
+_TYPES: Final[Mapping[Kind, Any]] = {
+    Kind.NULL: None,
+    Kind.BOOLEAN: bool,
+    Kind.STRING: str,
+    Kind.DOUBLE: float,
+    Kind.BYTES: bytes,
+}
+
+
+def _integer(node: Primitive, settle: Turn | None) -> Form:
+    """Connect's smaller ones may misfit their column, which says so only of plain values."""
+    direct = node.bits >= 32
+    logical = node.logical
+    if logical is None or isinstance(logical, Decimal):
+        low, high = node.bounds
+        return Form(node, Annotated[int, msgspec.Meta(ge=low, le=high - 1)], direct=direct)
+    low, high = bounds(logical)
     whole = Annotated[int, msgspec.Meta(ge=low, le=high - 1)]
-    small = "connect.type" in node.properties
-    if logical is None:
-        return Form(node, whole, direct=not small)
-    return Form(node, whole | str, _but(int, settle), frozenset({int}), direct=not small)
+    return Form(node, whole | str, _but(int, settle), frozenset({int}), direct=direct)
 
 
 def _raw(node: Node) -> Form:
@@ -235,40 +260,3 @@ def _each_item(turn: Turn | None) -> Turn | None:
 
 def _each_value(turn: Turn | None) -> Turn | None:
     return None if turn is None else lambda values: {key: turn(each) for key, each in values.items()}
-
-
-def _holds_itself(node: Node) -> bool:
-    """Whether a type is met again inside itself."""
-    seen: set[int] = set()
-    below = [*_below(node)]
-    while below:
-        each = below.pop()
-        if each is node:
-            return True
-        if id(each) not in seen:
-            seen.add(id(each))
-            below += _below(each)
-    return False
-
-
-def _below(node: Node) -> Sequence[Node]:
-    if node.kind in ("array", "map"):
-        return (node.item,)
-    return node.branches or [each.node for each in node.fields]
-
-
-def _complete(node: Node, seen: set[str]) -> Avro:
-    """The schema of a type by itself: names are defined where they first stand."""
-    if node.kind == "union":
-        return [_complete(each, seen) for each in node.branches]
-    made: dict[str, Any] = {**node.properties, "type": node.kind}
-    if node.kind in ("record", "enum", "fixed"):
-        if node.name in seen:
-            return node.name
-        seen.add(node.name)
-        made.update(name=node.name.rpartition(".")[2], namespace=node.name.rpartition(".")[0])
-    if node.kind == "record":
-        made["fields"] = [{"name": each.name, "type": _complete(each.node, seen)} for each in node.fields]
-    elif node.kind in ("array", "map"):
-        made["items" if node.kind == "array" else "values"] = _complete(node.item, seen)
-    return made

@@ -23,13 +23,30 @@ import math
 import re
 import struct
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal as Number
+from decimal import InvalidOperation
 from functools import partial
 from typing import Any, Final
 
 from kafka_s3.avro.defaults import plain_default
 from kafka_s3.avro.model import Branch
-from kafka_s3.avro.nodes import NO_DEFAULT, Field, Node
+from kafka_s3.avro.nodes import (
+    NO_DEFAULT,
+    Array,
+    Date,
+    Decimal,
+    Enum,
+    Field,
+    Fixed,
+    Kind,
+    Map,
+    Node,
+    Primitive,
+    Record,
+    TimeOfDay,
+    Timestamp,
+    Union,
+)
 from kafka_s3.shown import NoJsonNumber, json_problem, quoted
 from kafka_s3.values.converters import iso
 
@@ -86,27 +103,25 @@ class Reader:
         return self._read(self._node, parsed, "")
 
     def _read(self, node: Node, parsed: Any, path: str) -> Any:
-        match node.kind:
-            case "union":
+        match node, parsed:
+            case Union(), _:
                 return self._union(node, parsed, path)
-            case "record" if isinstance(parsed, dict):
+            case Record(), dict():
                 return {
                     each.name: self._field(each, parsed, f"{path}.{each.name}" if path else each.name)
                     for each in node.fields
                 }
-            case "array" if isinstance(parsed, list):
-                return [self._read(node.item, each, f"{path}[{index}]") for index, each in enumerate(parsed)]
-            case "map" if isinstance(parsed, dict):
+            case Array(item), list():
+                return [self._read(item, each, f"{path}[{index}]") for index, each in enumerate(parsed)]
+            case Map(item), dict():
                 for key in parsed:
                     _text(key, f"{path}{{}}")
-                return {key: self._read(node.item, each, f"{path}{{}}") for key, each in parsed.items()}
-            case "null" if parsed is None:
-                return None
-            case "boolean" if isinstance(parsed, bool):
+                return {key: self._read(item, each, f"{path}{{}}") for key, each in parsed.items()}
+            case (Primitive(Kind.NULL), None) | (Primitive(Kind.BOOLEAN), bool()):
                 return parsed
-            case "enum" if isinstance(parsed, str) and not isinstance(parsed, Real) and parsed in node.symbols:
+            case Enum(), str() if not isinstance(parsed, Real) and parsed in node.symbols:
                 return parsed
-            case _:
+            case Primitive() | Fixed(), _:
                 if (convert := settler(node, path)) is not None:
                     return _settled(convert, parsed, node, path)
         raise _misfit(node, parsed, path)
@@ -116,7 +131,7 @@ class Reader:
             return self._read(field.node, parsed[field.name], path)
         return missing(field, path)
 
-    def _union(self, node: Node, parsed: Any, path: str) -> Any:
+    def _union(self, node: Union, parsed: Any, path: str) -> Any:
         if (one := node.optional) is not None:
             return None if parsed is None and node.nullable else self._read(one, parsed, path)
         reasons = []
@@ -131,7 +146,7 @@ class Reader:
             except NotTyped as error:
                 reasons.append(error)
                 continue
-            return None if branch.kind == "null" else Branch(branch.name, value)
+            return None if branch.nullable else Branch(branch.name, value)
         raise reasons[0] if len(reasons) == 1 else _misfit(node, parsed, path)
 
 
@@ -155,34 +170,51 @@ def _settled(convert: Callable[[Any], Any], parsed: Any, node: Node, path: str) 
         raise _misfit(node, parsed, path) from None
 
 
-def settler(node: Node, path: str) -> Callable[[Any], Any] | None:
+def settler(node: Primitive | Fixed, path: str) -> Callable[[Any], Any] | None:
     """What turns a JSON value that is neither list nor object into a type's value; `TypeError` if it is of another
     kind, `NotTyped` if it does not fit. `None`: the type is none of those that have to be looked at."""
-    logical = node.logical[0] if node.logical else ""
-    match node.kind, logical:
-        case "bytes" | "fixed", "decimal":
-            return partial(_decimal, node=node, path=path)
-        case "bytes" | "fixed", _:
+    parse_text: Callable[[str], int]
+    match node.logical:
+        case Decimal() as decimal:
+            return partial(_decimal, decimal=decimal, size=node.size if isinstance(node, Fixed) else None, path=path)
+        case None:
+            return _plain_settler(node, path)
+        case Date():
+            parse_text = iso.days
+        case TimeOfDay(unit):
+            parse_text = partial(iso.time_of_day, unit=unit.value)
+        case Timestamp(unit, local):
+            parse_text = partial(iso.moment, unit=unit.value, local=local)
+    return partial(_logical, name=node.logical.name, bounds=bounds(node.logical), path=path, parse_text=parse_text)
+
+
+def bounds(logical: Date | TimeOfDay | Timestamp) -> tuple[int, int]:
+    """The lowest number of a date or a time, and the one above the highest."""
+    match logical:
+        case Date():
+            return -(1 << 31), 1 << 31
+        case TimeOfDay(unit):
+            return 0, _DAY * unit.value
+        case Timestamp():
+            return -(1 << 63), 1 << 63
+
+
+def _plain_settler(node: Primitive | Fixed, path: str) -> Callable[[Any], Any] | None:
+    if isinstance(node, Fixed):
+        return partial(_bytes, node=node, path=path)
+    match node.kind:
+        case Kind.BYTES:
             return partial(_bytes, node=node, path=path)
-        case "int", "date":
-            return partial(_logical, node=node, path=path, parse_text=iso.days, low=-(1 << 31), high=1 << 31)
-        case "int" | "long", "time-millis" | "time-micros":
-            unit = iso.UNITS[logical]
-            of_day = partial(iso.time_of_day, unit=unit)
-            return partial(_logical, node=node, path=path, parse_text=of_day, low=0, high=_DAY * unit)
-        case "long", _ if logical in iso.UNITS:
-            of_moment = partial(iso.moment, unit=iso.UNITS[logical], local=logical.startswith("local-"))
-            return partial(_logical, node=node, path=path, parse_text=of_moment, low=-(1 << 63), high=1 << 63)
-        case "int" | "long", _:
+        case Kind.INT | Kind.LONG:
             return partial(_whole, node=node, path=path)
-        case "float" | "double", _:
+        case Kind.FLOAT | Kind.DOUBLE:
             return partial(_real, node=node, path=path)
-        case "string", _:
+        case Kind.STRING:
             return partial(_text, path=path)
     return None
 
 
-def _whole(parsed: Any, *, node: Node, path: str) -> int:
+def _whole(parsed: Any, *, node: Primitive, path: str) -> int:
     if type(parsed) is not int:
         raise TypeError
     low, high = node.bounds
@@ -191,12 +223,12 @@ def _whole(parsed: Any, *, node: Node, path: str) -> int:
     return parsed
 
 
-def _real(parsed: Any, *, node: Node, path: str) -> float:
+def _real(parsed: Any, *, node: Primitive, path: str) -> float:
     if type(parsed) not in (int, float, Real):
         raise TypeError
     try:
         number = float(parsed)
-        if node.kind == "float":
+        if node.kind is Kind.FLOAT:
             number = _FLOAT.unpack(_FLOAT.pack(number))[0]
     except OverflowError:
         number = math.inf
@@ -213,7 +245,7 @@ def _text(parsed: Any, path: str) -> str:
     return parsed
 
 
-def _bytes(parsed: Any, *, node: Node, path: str) -> bytes:
+def _bytes(parsed: Any, *, node: Primitive | Fixed, path: str) -> bytes:
     if type(parsed) is bytes:
         made = parsed
     elif type(parsed) is str:
@@ -223,28 +255,28 @@ def _bytes(parsed: Any, *, node: Node, path: str) -> bytes:
             raise NotTyped(f"{path or 'the value'} is no base64: {_shown(parsed)}") from None
     else:
         raise TypeError
-    if node.kind == "fixed" and len(made) != node.size:
+    if isinstance(node, Fixed) and len(made) != node.size:
         raise NotTyped(f"{path or 'the value'} has {len(made)} bytes, and {node.name} has {node.size}")
     return made
 
 
-def _decimal(parsed: Any, *, node: Node, path: str) -> bytes:
-    if isinstance(parsed, bool) or not isinstance(parsed, int | str | Decimal):
+def _decimal(parsed: Any, *, decimal: Decimal, size: int | None, path: str) -> bytes:
+    if isinstance(parsed, bool) or not isinstance(parsed, int | str | Number):
         raise TypeError
     where = path or "the value"
     try:
-        number = parsed if isinstance(parsed, Decimal) else Decimal(parsed)
+        number = parsed if isinstance(parsed, Number) else Number(parsed)
     except InvalidOperation:
         raise NotTyped(f"{where} is no decimal number: {_shown(parsed)}") from None
     if not number.is_finite():
         raise NotTyped(f"{where} is no decimal number: {_shown(parsed)}")
-    _, precision, scale = node.logical or ("", 0, 0)
+    scale = decimal.scale
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     if not any(digits):
         digits, exponent = (0,), -scale
     # Before anything is computed: 1e999999999 is short to write.
-    precision = min(precision, _DIGITS_MAX)
+    precision = min(decimal.precision, _DIGITS_MAX)
     if number and number.adjusted() + scale >= precision:
         raise NotTyped(f"{where} has more than {precision} digits with a scale of {scale}: {_shown(parsed)}")
     shift = exponent + scale
@@ -252,15 +284,15 @@ def _decimal(parsed: Any, *, node: Node, path: str) -> bytes:
         raise NotTyped(f"{where} has a finer fraction than its scale of {scale}: {_shown(parsed)}")
     kept = digits[:shift] if shift < 0 else digits + (0,) * shift
     unscaled = int("".join(map(str, kept)) or "0") * (-1 if sign else 1)
-    if node.kind == "bytes":
+    if size is None:
         return unscaled.to_bytes((unscaled + (unscaled < 0)).bit_length() // 8 + 1, "big", signed=True)
     try:
-        return unscaled.to_bytes(node.size, "big", signed=True)
+        return unscaled.to_bytes(size, "big", signed=True)
     except OverflowError:
-        raise NotTyped(f"{where} does not fit into {node.size} bytes: {_shown(parsed)}") from None
+        raise NotTyped(f"{where} does not fit into {size} bytes: {_shown(parsed)}") from None
 
 
-def _logical(parsed: Any, *, node: Node, path: str, parse_text: Callable[[str], int], low: int, high: int) -> int:
+def _logical(parsed: Any, *, name: str, bounds: tuple[int, int], path: str, parse_text: Callable[[str], int]) -> int:
     number = parsed
     if type(parsed) is str:
         try:
@@ -269,22 +301,21 @@ def _logical(parsed: Any, *, node: Node, path: str, parse_text: Callable[[str], 
             raise NotTyped(f"{path or 'the value'} {error}: {_shown(parsed)}") from None
     elif type(parsed) is not int:
         raise TypeError
+    low, high = bounds
     if not low <= number < high:
-        raise NotTyped(
-            f"{path or 'the value'} is out of range for {node.logical and node.logical[0]}: {_shown(parsed)}"
-        )
+        raise NotTyped(f"{path or 'the value'} is out of range for {name}: {_shown(parsed)}")
     return int(number)
 
 
 def _misfit(node: Node, parsed: Any, path: str) -> NotTyped:
-    wanted = " or ".join(_said(each) for each in (node.branches or (node,)))
+    wanted = " or ".join(map(_said, node.branches if isinstance(node, Union) else (node,)))
     return NotTyped(f"{path or 'the value'} is {_kind(parsed)}, not {wanted}: {_shown(parsed)}")
 
 
 def _said(node: Node) -> str:
-    if node.logical:
-        return str(node.logical[0])
-    return node.kind if node.kind == node.name else f"{node.kind} {node.name}"
+    if isinstance(node, Primitive | Fixed) and node.logical:
+        return node.logical.name
+    return node.described
 
 
 def _kind(parsed: Any) -> str:
@@ -308,6 +339,6 @@ def _kind(parsed: Any) -> str:
 def _shown(parsed: Any) -> str:
     if isinstance(parsed, int) and not -(10**_SHOWN_MAX) < parsed < 10**_SHOWN_MAX:
         return "a very long number"
-    text = str(parsed) if isinstance(parsed, Real | Decimal) else json.dumps(parsed)
-    kind = "a number" if isinstance(parsed, Real | Decimal) else None
+    text = str(parsed) if isinstance(parsed, Real | Number) else json.dumps(parsed)
+    kind = "a number" if isinstance(parsed, Real | Number) else None
     return quoted(parsed, text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…", kind=kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafka_s3.avro.nodes import NO_DEFAULT, Node
+from kafka_s3.avro.nodes import NO_DEFAULT, Array, Map, Node, Record, Union, held
 from kafka_s3.values.converters.connect_weight import DEFAULT_TIMES, FIELD, NAME_TIMES, ROOM, TIMES_MAX
 
 _OBJECT: Final = b"{"
@@ -16,20 +16,13 @@ class Weights:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._missing: dict[int, dict[str, tuple[Node, int]]] = {}
-        self._empty: dict[int, int] = {}
-        below, seen = [node], {id(node)}
-        while below:
-            each = below.pop()
-            if each.kind == "record":
+        self._missing: dict[Node, dict[str, tuple[Node, int]]] = {}
+        self._empty: dict[Node, int] = {}
+        for each in (node, *held(node)):
+            if isinstance(each, Record) and each not in self._missing:
                 fields = {field.name: (field.node, _of(field.name, field.default)) for field in each.fields}
-                self._missing[id(each)] = fields
-                self._empty[id(each)] = sum(weight for _, weight in fields.values())
-            inner = [*each.branches, *(field.node for field in each.fields)]
-            if each.kind in ("array", "map"):
-                inner.append(each.item)
-            below += [one for one in inner if id(one) not in seen]
-            seen.update(map(id, inner))
+                self._missing[each] = fields
+                self._empty[each] = sum(weight for _, weight in fields.values())
         self._most = max([1, *self._empty.values()])
         #: A value of no more bytes than this cannot be too heavy.
         self.length_max = ROOM // self._most
@@ -49,20 +42,23 @@ class Weights:
 
     def _weight(self, node: Node, parsed: Any) -> int:
         node = node.required
-        if isinstance(parsed, list):
-            if node.kind == "array":
-                return sum(self._weight(node.item, each) for each in parsed)
-            return sum(self._weight(node, each) for each in parsed) if node.kind == "union" else 0
-        if not isinstance(parsed, dict):
-            return 0
-        if node.kind == "map":
-            return sum(self._weight(node.item, each) for each in parsed.values())
-        if node.kind == "union":  # whichever branch it is
-            return self._most + sum(self._weight(node, each) for each in parsed.values())
-        fields = self._missing.get(id(node), {})
-        return self._empty.get(id(node), 0) + sum(
-            self._weight(fields[name][0], each) - fields[name][1] for name, each in parsed.items() if name in fields
-        )
+        match node, parsed:
+            case Array(item), list():
+                return sum(self._weight(item, each) for each in parsed)
+            case Union(), list():
+                return sum(self._weight(node, each) for each in parsed)
+            case Map(item), dict():
+                return sum(self._weight(item, each) for each in parsed.values())
+            case Union(), dict():  # whichever branch it is
+                return self._most + sum(self._weight(node, each) for each in parsed.values())
+            case Record(), dict():
+                fields = self._missing[node]
+                return self._empty[node] + sum(
+                    self._weight(fields[name][0], each) - fields[name][1]
+                    for name, each in parsed.items()
+                    if name in fields
+                )
+        return 0
 
 
 def _of(name: str, default: Any) -> int:

@@ -19,6 +19,7 @@ from typing import ClassVar, Final, cast
 
 from kafka_s3.avro.model import Schema
 from kafka_s3.settings.formats import Gzip
+from kafka_s3.values.formats.beside import EncoderWithCompanions, FormatWithCompanions
 from kafka_s3.values.formats.block_index import BlockIndex, Chunk
 from kafka_s3.values.formats.compression import open_stream
 from kafka_s3.values.rows import Lines
@@ -29,14 +30,11 @@ _GZIP: Final = Gzip()
 
 
 @dataclass(frozen=True, slots=True)
-class BlockGzipFormat:
+class BlockGzipFormat(FormatWithCompanions):
     """An `ObjectFormat` whose encoders are told offsets (`note`) and have something to put beside the object."""
 
     block_bytes: int = BLOCK_BYTES
     compression: Gzip = _GZIP
-    #: `note` has to be called before each `encode`.
-    needs_offsets: ClassVar[bool] = True
-    #: The extensions, in place of the object's own, of what `companions` gives.
     companion_extensions: ClassVar[Mapping[str, str]] = {"index": ".index.json"}
 
     def __post_init__(self) -> None:
@@ -50,7 +48,7 @@ class BlockGzipFormat:
         return BlockGzipEncoder(self.block_bytes, self.compression)
 
 
-class BlockGzipEncoder:
+class BlockGzipEncoder(EncoderWithCompanions):
     """One object. Before rows are encoded their offsets are noted; after `finish`, `companions` has the index."""
 
     def __init__(self, block_bytes: int, compression: Gzip) -> None:
@@ -62,10 +60,7 @@ class BlockGzipEncoder:
         self._member = _Member(compression, 0)
 
     def note(self, offsets: Sequence[int], timestamps: Sequence[int | None] | None) -> None:
-        """The offsets, ascending, and the timestamps in ms of the rows that `encode` gets next.
-
-        Of the offsets only those at the edges of members are looked at: a view that makes them when asked is cheap.
-        """
+        """Only offsets at the edges of members are looked at: a view that makes them when asked is cheap."""
         assert timestamps is None or len(timestamps) == len(offsets)
         self._offsets, self._timestamps = offsets, timestamps
 
@@ -87,7 +82,6 @@ class BlockGzipEncoder:
         return self._close()
 
     def companions(self) -> Mapping[str, bytes]:
-        """What lies beside the finished object, by its kind."""
         return {"index": BlockIndex.of(self._chunks).encode()}
 
     def _append_split(self, data: bytes, ends: Sequence[int]) -> bytes:

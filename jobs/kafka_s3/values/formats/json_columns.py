@@ -1,9 +1,12 @@
 """Columns as JSON text: the same text that `json_text` writes of the values, for a whole batch at once.
 
-The columns are those of the schema without logical types (`schemas.bare`). Each becomes a column of text, and the
+The columns are those of the schema without logical types (`avro.physical_schema`). Each becomes a column of text, and the
 rows are put together of these and of what stands between them. What has no such text (unions of several types, maps
 with other keys than text) makes its schema one of values.
 """
+
+# A visitor's methods are alike, and few need the type itself:
+# ruff: noqa: ARG002
 
 from __future__ import annotations
 
@@ -17,7 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_s3.avro.arrow import ColumnsError, arrow_type
-from kafka_s3.avro.model import Schema, full_name
+from kafka_s3.avro.graph import graph
+from kafka_s3.avro.model import Schema
+from kafka_s3.avro.nodes import Array, Enum, Fixed, Kind, Map, Primitive, Record, Union, Visitor
 from kafka_s3.avro.physical_schema import bare
 from kafka_s3.settings.formats import DecimalFormat
 from kafka_s3.values.formats.java_numbers import java_double, java_float
@@ -60,70 +65,29 @@ def column_text(schema: Schema, decimals: DecimalFormat) -> ColumnText | None:
     try:
         columns = bare(schema)
         arrow_type(columns)
-        return ColumnText(columns, _Compiler(decimals).text(schema.avro, ""))
+        return ColumnText(columns, _Compiler(decimals).visit(graph(schema)))
     except (_NoText, ColumnsError, RecursionError):
         return None
 
 
-class _Compiler:
+class _Compiler(Visitor[_Text]):
     """Schemas to text; `arrow_type` has seen that no type holds itself, and that there are not too many."""
 
     def __init__(self, decimals: DecimalFormat) -> None:
+        super().__init__()
         self._decimals = decimals
-        self._named: dict[str, tuple[Mapping[str, Any], str]] = {}
 
-    def text(self, avro: Any, space: str) -> _Text:
-        if isinstance(avro, list):
-            return self._union(avro, space)
-        if isinstance(avro, str):
-            return _SIMPLE[avro] if avro in _SIMPLE else self._of_named(*self._named[self._full(avro, space)])
-        match avro["type"]:
-            case "record" | "enum" | "fixed":
-                self._named[full_name(avro, space)] = (avro, space)
-                return self._of_named(avro, space)
-            case "array":
-                return self._array(avro["items"], space)
-            case "map":
-                return _map(self.text(avro["values"], space))
-            case "bytes":
-                return self._bytes(avro)
-            case other:
-                return self.text(other, space)
+    def primitive(self, node: Primitive) -> _Text:
+        return self._bytes(node) if node.kind is Kind.BYTES else _SIMPLE[node.kind]
 
-    def _full(self, name: str, space: str) -> str:
-        return name if name in self._named else f"{space}.{name}"
+    def fixed(self, node: Fixed) -> _Text:
+        return self._bytes(node)
 
-    def _of_named(self, avro: Mapping[str, Any], space: str) -> _Text:
-        match avro["type"]:
-            case "enum":
-                return _string
-            case "fixed":
-                return self._bytes(avro)
-        name = full_name(avro, space)
-        names = [json_name(field) for field in avro["fields"]]
-        if len(set(names)) < len(names):
-            raise _NoText
-        texts = [self.text(field["type"], name.rpartition(".")[0]) for field in avro["fields"]]
-        heads = [f"{',' if at else '{'}{_quoted(name)}:" for at, name in enumerate(names)]
+    def enum(self, node: Enum) -> _Text:
+        return _string
 
-        def of(array: pa.Array) -> list[Piece]:
-            made: list[Piece] = []
-            for at, (head, text) in enumerate(zip(heads, texts, strict=True)):
-                made += [head, *text(array.field(at))]
-            return [*made, "}"]
-
-        return _with_nulls(of)
-
-    def _union(self, avro: list[Any], space: str) -> _Text:
-        rest = [each for each in avro if each != "null" and each != {"type": "null"}]
-        if len(rest) != 1 or len(avro) != 2:
-            raise _NoText
-        return self.text(rest[0], space)
-
-    def _array(self, items: Any, space: str) -> _Text:
-        item = self.text(items, space)
-        entry = self._named[self._full(items, space)][0] if isinstance(items, str) and items not in _SIMPLE else items
-        if isinstance(entry, Mapping) and entry["type"] == "record" and is_map_entry(entry, full_name(entry, space)):
+    def array(self, node: Array, item: _Text) -> _Text:
+        if isinstance(node.item, Record) and is_map_entry(node.item):
             raise _NoText
 
         def of(array: pa.Array) -> list[Piece]:
@@ -132,8 +96,33 @@ class _Compiler:
 
         return _with_nulls(of)
 
-    def _bytes(self, avro: Mapping[str, Any]) -> _Text:
-        ready = ready_for(avro, self._decimals)
+    def map(self, node: Map, item: _Text) -> _Text:
+        return _map(item)
+
+    def union(self, node: Union, branches: list[_Text]) -> _Text:
+        if node.optional is None or not node.nullable:
+            raise _NoText
+        return branches[node.branches.index(node.optional)]
+
+    def record(self, node: Record, fields: list[_Text]) -> _Text:
+        names = list(map(json_name, node.fields))
+        if len(set(names)) < len(names):
+            raise _NoText
+        heads = [f"{',' if at else '{'}{_quoted(name)}:" for at, name in enumerate(names)]
+
+        def of(array: pa.Array) -> list[Piece]:
+            made: list[Piece] = []
+            for at, (head, text) in enumerate(zip(heads, fields, strict=True)):
+                made += [head, *text(array.field(at))]
+            return [*made, "}"]
+
+        return _with_nulls(of)
+
+    def again(self, node: Record) -> _Text:
+        raise _NoText
+
+    def _bytes(self, node: Primitive | Fixed) -> _Text:
+        ready = ready_for(node, self._decimals)
         if ready is None:
             return _base64
 
@@ -294,13 +283,12 @@ def _quoted(text: str) -> str:
     return as_jackson([msgspec.json.encode(text)])[0].decode()
 
 
-_SIMPLE: Final[Mapping[str, _Text]] = {
-    "null": _null,
-    "boolean": _plain,
-    "int": _plain,
-    "long": _plain,
-    "float": _float,
-    "double": _double,
-    "bytes": _base64,
-    "string": _string,
+_SIMPLE: Final[Mapping[Kind, _Text]] = {
+    Kind.NULL: _null,
+    Kind.BOOLEAN: _plain,
+    Kind.INT: _plain,
+    Kind.LONG: _plain,
+    Kind.FLOAT: _float,
+    Kind.DOUBLE: _double,
+    Kind.STRING: _string,
 }

@@ -74,7 +74,7 @@ class _Texts:
         return block, 0
 
     def _block(self, rows: Any) -> _Block:
-        if hasattr(rows, "has_columns") and (text := self._column_text()) and rows.has_columns(self._schema):
+        if self._schema is not None and rows.has_columns(self._schema) and (text := self._column_text(self._schema)):
             from kafka_s3.values.formats.json_columns import TooLarge
 
             with contextlib.suppress(TooLarge):
@@ -83,14 +83,13 @@ class _Texts:
             self._write = writer_for(self._schema, self._decimals)
         return _Listed(self._write(rows.values(self._schema)), self.between)
 
-    def _column_text(self) -> ColumnText | None:
-        """Loads pyarrow, so only where rows have a schema."""
+    def _column_text(self, schema: Schema) -> ColumnText | None:
+        """Loads pyarrow, so only where rows have columns."""
         if not self._looked:
-            self._looked = True
-            if self._schema is not None:
-                from kafka_s3.values.formats.json_columns import column_text
+            from kafka_s3.values.formats.json_columns import column_text
 
-                self._by_columns = column_text(self._schema, self._decimals)
+            self._looked = True
+            self._by_columns = column_text(schema, self._decimals)
         return self._by_columns
 
 

@@ -8,17 +8,36 @@ where its field has a default (JsonConverter's own default writes the field's in
 msgspec writes the text. It differs from Jackson in few places, and what stands in those is made ready for it.
 """
 
+# A visitor's methods are alike, and few need the type itself:
+# ruff: noqa: ARG002
+
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from collections.abc import Callable, Sequence
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context
+from decimal import Decimal as Number
 from typing import Any
 
 import msgspec
 
-from kafka_s3.avro.attributes import DIGITS_MAX, too_many_digits
-from kafka_s3.avro.model import Avro, Schema, full_name
+from kafka_s3.avro.attributes import DECIMAL_NAME, DIGITS_MAX, too_many_digits
+from kafka_s3.avro.graph import graph
+from kafka_s3.avro.model import Schema
+from kafka_s3.avro.nodes import (
+    Array,
+    Decimal,
+    Enum,
+    Field,
+    Fixed,
+    Kind,
+    Map,
+    Node,
+    Primitive,
+    Record,
+    Union,
+    Visitor,
+)
 from kafka_s3.settings.formats import DecimalFormat
 from kafka_s3.values.formats.java_numbers import java_double, java_float
 from kafka_s3.values.rows import Unfit
@@ -28,9 +47,7 @@ Write = Callable[[Sequence[Any]], list[bytes]]
 _Ready = Callable[[Any], Any]
 
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
-_NAMED = ("record", "enum", "fixed")
 _MAP_ENTRY = "io.confluent.connect.avro.MapEntry"
-_DECIMAL = "org.apache.kafka.connect.data.Decimal"
 # A control character by its number; or a backslash that is one, so that what follows it is not taken for an escape.
 _BEYOND_BMP = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
 _MAY_CHANGE = frozenset({float, dict, list})
@@ -39,7 +56,7 @@ _ESCAPE = re.compile(rb"\\\\|\\u00[01][a-f]")
 
 def writer_for(schema: Schema | None, decimals: DecimalFormat) -> Write:
     """What makes JSON text, one for each value of this schema; `None`: of JSON values without one."""
-    ready = _schemaless if schema is None else _Compiler(decimals).ready(schema.avro, "")
+    ready = _schemaless if schema is None else _Compiler(decimals).visit(graph(schema))
     encode = msgspec.json.Encoder().encode
 
     def write(values: Sequence[Any]) -> list[bytes]:
@@ -48,9 +65,9 @@ def writer_for(schema: Schema | None, decimals: DecimalFormat) -> Write:
     return write
 
 
-def ready_for(avro: Mapping[str, Any], decimals: DecimalFormat) -> _Ready | None:
+def ready_for(node: Primitive | Fixed, decimals: DecimalFormat) -> _Ready | None:
     """What bytes of this type, or a fixed, need before msgspec writes them."""
-    return _Compiler(decimals).of_bytes(avro)
+    return _Compiler(decimals).of_bytes(node)
 
 
 def as_jackson(lines: list[bytes]) -> list[bytes]:
@@ -107,150 +124,105 @@ def _schemaless(value: Any) -> Any:
     return value if changed is None else changed
 
 
-class _Compiler:
-    """One schema's: named types may be called by their names, also from within themselves."""
+class _Compiler(Visitor[_Ready | None]):
+    """What values of a schema's types need before msgspec writes them; `None`: nothing."""
 
     def __init__(self, decimals: DecimalFormat) -> None:
+        super().__init__()
         self._numeric = decimals is DecimalFormat.NUMERIC
-        self._named: dict[str, Mapping[str, Any]] = {}
-        self._open: dict[str, list[_Ready | None]] = {}
-        self._done: dict[str, _Ready | None] = {}
+        self._entries: dict[Record, list[_Ready | None]] = {}
 
-    def ready(self, avro: Avro, namespace: str) -> _Ready | None:
-        """What a value of this type needs before msgspec writes it; `None`: nothing."""
-        if isinstance(avro, list):
-            return self._union(avro, namespace)
-        if isinstance(avro, str):
-            return self._word(avro, namespace)
-        match avro["type"]:
-            case "record":
-                return self._record(avro, namespace)
-            case "enum" | "fixed":
-                self._named[full_name(avro, namespace)] = avro
-                return self.of_bytes(avro) if avro["type"] == "fixed" else None
-            case "array":
-                return self._array(avro["items"], namespace)
-            case "map":
-                return _each_value(self.ready(avro["values"], namespace))
-            case "bytes":
-                return self.of_bytes(avro)
-            case other:
-                return self.ready(other, namespace)
-
-    def _word(self, name: str, namespace: str) -> _Ready | None:
-        match name:
-            case "double":
+    def primitive(self, node: Primitive) -> _Ready | None:
+        match node.kind:
+            case Kind.DOUBLE:
                 return _double
-            case "float":
+            case Kind.FLOAT:
                 return _float
-            case "null" | "boolean" | "int" | "long" | "string" | "bytes":
-                return None
-        full = self._full(name, namespace)
-        if full in self._open:  # within itself: it is not known yet what it needs
-            later = self._open[full]
-            return lambda value: value if later[0] is None else later[0](value)
-        if full in self._done:
-            return self._done[full]
-        return self.of_bytes(self._named[full]) if self._named[full]["type"] == "fixed" else None
+            case Kind.BYTES:
+                return self.of_bytes(node)
+        return None
 
-    def _full(self, name: str, namespace: str) -> str:
-        inside = f"{namespace}.{name}"
-        return inside if "." not in name and namespace and inside in self._named else name
+    def fixed(self, node: Fixed) -> _Ready | None:
+        return self.of_bytes(node)
 
-    def _record(self, avro: Mapping[str, Any], namespace: str) -> _Ready | None:
-        full = full_name(avro, namespace)
-        space = full.rpartition(".")[0]
-        self._named[full] = avro
-        later: list[_Ready | None] = [None]
-        self._open[full] = later
-        fields = [(field["name"], json_name(field), self.ready(field["type"], space)) for field in avro["fields"]]
-        if any(name != shown for name, shown, _ in fields):
-            later[0] = _renamed(fields)
-        else:
-            later[0] = _some_fields([(name, ready) for name, _, ready in fields if ready is not None])
-        del self._open[full]
-        self._done[full] = later[0]
-        return later[0]
+    def enum(self, node: Enum) -> None:
+        return None
 
-    def _array(self, items: Avro, namespace: str) -> _Ready | None:
-        ready = self.ready(items, namespace)
-        entry = self._resolved(items, namespace)
-        if isinstance(entry, Mapping) and is_map_entry(entry, full_name(entry, namespace)):
-            space = full_name(entry, namespace).rpartition(".")[0]
-            key, value = (self.ready(field["type"], space) for field in entry["fields"])
-            return _object(value) if self._is_text(entry["fields"][0]["type"], space) else _pairs(key, value)
-        return None if ready is None else lambda values: [ready(each) for each in values]
+    def array(self, node: Array, item: _Ready | None) -> _Ready | None:
+        entry = node.item
+        if isinstance(entry, Record) and is_map_entry(entry):
+            write = _object if _is_text(entry.fields[0].node) else _pairs
+            if entry not in self._entries:  # within itself: it is not known yet what its parts need
+                return lambda entries: write(*self._entries[entry])(entries)
+            return write(*self._entries[entry])
+        return None if item is None else lambda values: [item(each) for each in values]
 
-    def _resolved(self, avro: Avro, namespace: str) -> Avro | Mapping[str, Any]:
-        """A name's definition; a record's own."""
-        if isinstance(avro, str):
-            return self._named.get(self._full(avro, namespace), avro)
-        return avro if isinstance(avro, list) or avro["type"] in _NAMED else avro["type"]
+    def map(self, node: Map, item: _Ready | None) -> _Ready | None:
+        return None if item is None else lambda values: {key: item(each) for key, each in values.items()}
 
-    def _is_text(self, avro: Avro, namespace: str) -> bool:
-        """Whether Connect's type is a string, null or not: then it writes a map with such keys as an object."""
-        if isinstance(avro, list):
-            rest = [each for each in avro if each != "null"]
-            return len(rest) == 1 and len(avro) == 2 and self._is_text(rest[0], namespace)
-        kind = self._resolved(avro, namespace)
-        return kind == "string" or (isinstance(kind, Mapping) and kind["type"] == "enum")
-
-    def _union(self, branches: list[Any], namespace: str) -> _Ready | None:
-        rest = [each for each in branches if each != "null" and each != {"type": "null"}]
-        made = [(self._name(each, namespace), self.ready(each, namespace)) for each in rest]
-        if len(rest) == 1:
-            ready = made[0][1]
-            return None if ready is None else lambda value: None if value is None else ready(value)
+    def union(self, node: Union, branches: list[_Ready | None]) -> _Ready | None:
+        some = {each.name: ready for each, ready in zip(node.branches, branches, strict=True) if not each.nullable}
+        if node.is_plain:
+            one = next(iter(some.values()), None)
+            return None if one is None else lambda value: None if value is None else one(value)
         # Connect keeps no names of fixed types.
-        fixed = [name for (name, _), each in zip(made, rest, strict=True) if self._is_fixed(each, namespace)]
-        shown = {name: "fixed" if [name] == fixed else name for name, _ in made}
-        by_name = dict(made)
+        fixed = [each.name for each in node.others if isinstance(each, Fixed)]
+        shown = {name: Fixed.kind if [name] == fixed else name for name in some}
 
         def of(branch: Any) -> Any:
             if branch is None:
                 return None
-            ready, value = by_name[branch.name], branch.value
+            ready, value = some[branch.name], branch.value
             fields = dict.fromkeys(shown.values())
             fields[shown[branch.name]] = value if ready is None else ready(value)
             return fields
 
         return of
 
-    def _is_fixed(self, avro: Avro, namespace: str) -> bool:
-        kind = self._resolved(avro, namespace)
-        return isinstance(kind, Mapping) and kind["type"] == "fixed"
+    def record(self, node: Record, fields: list[_Ready | None]) -> _Ready | None:
+        self._entries[node] = fields
+        named = [(each.name, json_name(each), ready) for each, ready in zip(node.fields, fields, strict=True)]
+        if any(name != shown for name, shown, _ in named):
+            return _renamed(named)
+        return _some_fields([(name, ready) for name, _, ready in named if ready is not None])
 
-    def _name(self, avro: Avro, namespace: str) -> str:
-        kind = self._resolved(avro, namespace)
-        if isinstance(kind, Mapping) and kind["type"] in _NAMED:
-            return self._full(avro, namespace) if isinstance(avro, str) else full_name(kind, namespace)
-        return str(kind)
+    def again(self, node: Record) -> _Ready:
+        return lambda value: value if (ready := self.made[node]) is None else ready(value)
 
-    def of_bytes(self, avro: Mapping[str, Any]) -> _Ready | None:
-        if avro.get("logicalType") != "decimal" and avro.get("connect.name") != _DECIMAL:
+    def of_bytes(self, node: Primitive | Fixed) -> _Ready | None:
+        """Connect takes for a decimal what is called one, whatever its precision."""
+        words = node.properties
+        if words.get("logicalType") != Decimal.name and words.get("connect.name") != DECIMAL_NAME:
             return None
         if not self._numeric:
             return _shortest
-        scale = int(avro.get("scale", 0))
+        scale = int(words.get("scale", 0))
         return lambda data: _number(data, scale)
+
+
+def _is_text(node: Node) -> bool:
+    """Whether Connect's type is a string, null or not: then it writes a map with such keys as an object."""
+    if isinstance(node, Union):
+        return node.optional is not None and node.nullable and _is_text(node.optional)
+    return isinstance(node, Enum) or (isinstance(node, Primitive) and node.kind is Kind.STRING)
 
 
 def _number(unscaled: bytes, scale: int) -> msgspec.Raw:
     """As BigDecimal.toString: plain, but with an exponent where there would be many zeros."""
     if too_many_digits(unscaled):
         raise Unfit(f"a decimal of {len(unscaled)} bytes has more than the {DIGITS_MAX} digits that a number may have")
-    return _raw(str(Decimal(int.from_bytes(unscaled, signed=True)).scaleb(-scale, _EXACT)))
+    return _raw(str(Number(int.from_bytes(unscaled, signed=True)).scaleb(-scale, _EXACT)))
 
 
-def json_name(field: Mapping[str, Any]) -> str:
+def json_name(field: Field) -> str:
     """A field's name in JSON: what it was before Avro had to have another one."""
-    name = field.get("connect.name", field["name"])
-    return name if isinstance(name, str) else field["name"]
+    name = field.properties.get("connect.name", field.name)
+    return name if isinstance(name, str) else field.name
 
 
-def is_map_entry(record: Mapping[str, Any], full: str) -> bool:
-    marked = full == _MAP_ENTRY or record.get("connect.internal.type") == "MapEntry"
-    return marked and [field["name"] for field in record["fields"]] == ["key", "value"]
+def is_map_entry(record: Record) -> bool:
+    marked = record.name == _MAP_ENTRY or record.properties.get("connect.internal.type") == "MapEntry"
+    return marked and [each.name for each in record.fields] == ["key", "value"]
 
 
 def _shortest(data: bytes) -> bytes:
@@ -281,11 +253,7 @@ def _renamed(fields: list[tuple[str, str, _Ready | None]]) -> _Ready:
     return of
 
 
-def _each_value(ready: _Ready | None) -> _Ready | None:
-    return None if ready is None else lambda values: {key: ready(each) for key, each in values.items()}
-
-
-def _object(value: _Ready | None) -> _Ready:
+def _object(_: _Ready | None, value: _Ready | None) -> _Ready:
     def of(entries: Any) -> dict[str, Any]:
         # Jackson's name for a null key
         keys = ("null" if entry["key"] is None else entry["key"] for entry in entries)

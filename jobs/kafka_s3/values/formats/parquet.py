@@ -19,7 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_s3.avro.arrow import arrow_type, may_be_null
-from kafka_s3.avro.model import Avro, Schema, schema_of
+from kafka_s3.avro.graph import avro_of, graph
+from kafka_s3.avro.model import Schema, schema_of
+from kafka_s3.avro.nodes import Node, Record
 from kafka_s3.settings.formats import ParquetCodec
 from kafka_s3.values.rows import Structs
 
@@ -76,7 +78,7 @@ class ParquetEncoder:
 
     def __init__(self, schema: Schema, codec: ParquetCodec, row_group_bytes: int, wrap: str) -> None:
         self._schema = schema
-        self._wrapped = not _has_fields(schema.avro)
+        self._wrapped = not _has_fields(graph(schema))
         self._type = arrow_type(schema)
         field = pa.field(wrap, self._type, nullable=may_be_null(schema))
         self._columns = pa.schema([field] if self._wrapped else list(self._type))
@@ -172,18 +174,15 @@ class _Sink:
         return b"".join(written)
 
 
-def _has_fields(avro: Avro) -> bool:
+def _has_fields(node: Node) -> bool:
     """Whether a value's fields are the columns: it is a record, or nothing (which is a tombstone, not a row)."""
-    match avro:
-        case {"type": "record"} | [{"type": "record"}, "null"] | ["null", {"type": "record"}]:
-            return True
-    return False
+    return isinstance(node, Record) or (node.nullable and isinstance(node.optional, Record))
 
 
 def _wrapper(schema: Schema, wrap: str) -> Schema:
     """The record that a column around other values makes, called as Connect calls it: RecordKey{key}."""
     name = f"Record{wrap[:1].upper()}{wrap[1:]}"
-    return schema_of({"type": "record", "name": name, "fields": [{"name": wrap, "type": schema.avro}]})
+    return schema_of({"type": "record", "name": name, "fields": [{"name": wrap, "type": avro_of(graph(schema))}]})
 
 
 def _pieces(ends: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -12,7 +12,7 @@ import msgspec
 
 from kafka_s3.avro.fields import node_at
 from kafka_s3.avro.model import Branch, Schema
-from kafka_s3.avro.nodes import Node
+from kafka_s3.avro.nodes import Date, Node, Primitive, TimeOfDay, Timestamp
 from kafka_s3.records import RecordBatch
 from kafka_s3.shown import quoted
 from kafka_s3.values.rows import Lines, Missing, Rows, by_schema
@@ -88,10 +88,10 @@ class Fields:
         return columns
 
 
-def time_type(node: Node | None) -> str | None:
+def time_type(node: Node | None) -> Date | TimeOfDay | Timestamp | None:
     """The logical type of a whole number that stands for a date or a time."""
-    logical = node.logical if node is not None and node.kind in ("int", "long") else None
-    return logical[0] if logical is not None else None
+    logical = node.logical if isinstance(node, Primitive) else None
+    return logical if isinstance(logical, Date | TimeOfDay | Timestamp) else None
 
 
 def _never(value: bytes) -> Any:  # noqa: ARG001

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from kafka_s3.avro.model import Branch
-from kafka_s3.avro.nodes import Node
+from kafka_s3.avro.nodes import Node, Timestamp, Unit
 from kafka_s3.joda.timestamps import parse_timestamp
 from kafka_s3.joda.zones import Zone
 from kafka_s3.records import RecordBatch
@@ -55,17 +55,13 @@ def record_times(batch: RecordBatch, rows: Rows) -> Times:  # noqa: ARG001
     return Times([_NONE if stamp is None else stamp for stamp in stamps], bad)
 
 
-_PER_MS: Final = {"millis": 1, "micros": 1000, "nanos": 1_000_000}
-
-
 def _in_milliseconds(name: str, node: Node | None) -> FromStruct | None:
     logical = time_type(node)
     if logical is None:
         return None
-    kind, _, unit = logical.removeprefix("local-").partition("-")
-    if kind != "timestamp":
+    if not isinstance(logical, Timestamp):
         return lambda value: None if value is None else Missing(f"field {name} is a {logical}, which is no time stamp")
-    per_ms = _PER_MS[unit]
+    per_ms = logical.unit.value // Unit.MILLIS.value
     return None if per_ms == 1 else lambda value: None if value is None else value // per_ms
 
 
