@@ -1,9 +1,9 @@
 """Batches of Avro's binary form, all rows at once.
 
 The positions of all rows move together through the schema, field by field; only arrays and maps go round by round, an
-item of each row that still has one. What this finds to be a valid datum is one (`datum_reader` would say the same); about
-others it says nothing: rows with long arrays, with blocks that tell their size, and those that are wrong. Schemas that
-are recursive, very large, or have values beyond what their bytes allow have no columns at all.
+item of each row that still has one. What this finds to be a valid datum is one (`datum_reader` would say the same). It
+says nothing about others: rows with long arrays, with blocks that tell their size, and those that are wrong. Schemas
+that are recursive, very large, or have values beyond what their bytes allow have no columns at all.
 """
 
 from __future__ import annotations
@@ -273,8 +273,8 @@ def _may_be_empty(node: Column) -> bool:
 
 
 def _beyond_bytes(node: Column) -> int:
-    """How many values, counted as `datum_reader` does, a row that the rounds get through may have beyond those that its bytes
-    allow; less than nothing where it has bytes to spare."""
+    """How many values, counted as `datum_reader` does, a row that the rounds get through may have beyond those that its
+    bytes allow; less than nothing where it has bytes to spare."""
     if isinstance(node, columns.Record):
         return 1 + len(node.fields) + sum(map(_beyond_bytes, node.fields))
     if isinstance(node, columns.Union):

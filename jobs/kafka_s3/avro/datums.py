@@ -1,7 +1,7 @@
 """Batches of Avro's binary form: checked, read and written.
 
-A valid datum is one that `datum_reader` reads to its end; the fast ways here and in `batch_reader` agree with it. Logical types
-mean nothing here, as `avro.model` has it.
+A valid datum is one that `datum_reader` reads to its end; the fast ways here and in `batch_reader` agree with it.
+Logical types mean nothing here, as `avro.model` has it.
 """
 
 # A visitor's methods are alike, and few need the type itself:

@@ -1,8 +1,8 @@
 """Columns as JSON text: the same text that `json_text` writes of the values, for a whole batch at once.
 
-The columns are those of the schema without logical types (`avro.physical_schema`). Each becomes a column of text, and the
-rows are put together of these and of what stands between them. What has no such text (unions of several types, maps
-with other keys than text) makes its schema one of values.
+The columns are those of the schema without logical types (`avro.physical_schema`). Each becomes a column of text, and
+the rows are put together of these and of what stands between them. What has no such text (unions of several types,
+maps with other keys than text) makes its schema one of values.
 """
 
 # A visitor's methods are alike, and few need the type itself:
