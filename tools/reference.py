@@ -59,7 +59,7 @@ def _is_twin(prop: Property) -> bool:
 
 
 def _sameness(prop: Property) -> object:
-    """What rows in a row have in common that are one row here: needless options of a converter, and why."""
+    """What rows in a row have in common that are one row here: ignored options of a converter, and why."""
     return (prop.status, prop.default) if prop.name in _OPTIONS and isinstance(prop.status, Ignored) else prop.name
 
 
@@ -89,8 +89,8 @@ def _meaning(prop: Property) -> str:
     if len(names) > 1:
         meaning += f" One of {allowed}{', or your own class as `module:Class`' if prop.user_defined else ''}."
     if prop.applies_when is not None:
-        elsewhere = "Refused" if prop.name in block_gzip.TODAY else "Needless"
-        meaning += f" {elsewhere} elsewhere: {prop.applies_when.reason}."
+        otherwise = "Refused" if prop.name in block_gzip.TODAY else "Ignored"
+        meaning += f" {otherwise} unless {prop.applies_when.condition()}."
     return meaning.replace("|", "\\|")
 
 
@@ -99,9 +99,9 @@ def _said(status: Status) -> str:
         case Supported():
             return ""
         case Ignored(reason):
-            return f"accepted, has no effect: {reason}"
+            return f"Ignored: {reason}."
         case Refused(reason, way_out):
-            return f"refused: {reason}; {way_out}"
+            return f"Refused: {reason}. {way_out[0].upper()}{way_out[1:]}."
         case _ as never:
             assert_never(never)
 

@@ -346,7 +346,7 @@ def test_the_client_is_loaded_by_the_first_request() -> None:
     """A task that was told all it needs does not load the client, which costs a fifth of a second."""
     code = (
         "from kafka_s3.adapters.registry import ConfluentRegistry; from kafka_s3.ports import *; import sys\n"
-        "from kafka_s3.settings.content import RegistrySettings\n"
+        "from kafka_s3.settings.registry import RegistrySettings\n"
         "known = KnownSchemas({1: RegisteredSchema(1, 'x')})\n"
         "assert ConfluentRegistry(RegistrySettings({}), known).schema(1)\n"
         "assert 'confluent_kafka' not in sys.modules"

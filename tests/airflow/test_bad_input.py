@@ -23,7 +23,7 @@ WELL = {"plan": "success", "export": "success", "complete": "success"}
 #: The DAG of what is wrong with a file: its file, what is appended to a good one, and what is said.
 FILES = {
     "broken": ("broken.properties", "flush.size=many\ns3.compresion.type=gzip\n", "flush.size=many"),
-    "no_dag_id": ("no dag id.properties", "name=no dag id\n", "must be a legal Airflow DAG id"),
+    "no_dag_id": ("no dag id.properties", "name=no dag id\n", "must be a valid Airflow DAG id"),
     "one": ("one.properties", "name=twin\n", "name=twin: 2 files have this name"),
     "twin": ("two.properties", "name=twin\n", "name=twin: 2 files have this name"),
 }

@@ -118,7 +118,7 @@ def test_two_schedules(tmp_path: Path) -> None:
     write(tmp_path, "a.properties", "a", "export.schedule=@daily\nrotate.schedule.interval.ms=60000\ntimezone=UTC\n")
     dag = dags_of(tmp_path)["a"]
     assert not healthy(dag)
-    assert "export.schedule=@daily: excludes rotate.schedule.interval.ms" in dag.doc_md
+    assert "export.schedule=@daily: cannot be combined with rotate.schedule.interval.ms" in dag.doc_md
 
 
 @pytest.mark.parametrize("wrong", ["daily", "@once", "* * * *", "0 0 30 2 *", "0 0 * * 5-5", "None"])

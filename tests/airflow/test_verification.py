@@ -94,10 +94,10 @@ def test_no_two_dags_have_one_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert bag.import_errors == {}
     assert sorted(bag.dag_ids) == ["a", "a__verify", "a__verify-2"]
     assert bag.dags["a__verify"].task_ids == ["verify"]
-    assert "ends with __verify" in bag.dags["a__verify-2"].doc_md
+    assert "must not end with __verify" in bag.dags["a__verify-2"].doc_md
     long = "x" * 245
     write(tmp_path, "long.properties", long, DAILY)
-    assert "needs a shorter name" in dags_of(tmp_path)[long].doc_md
+    assert "requires a shorter connector name" in dags_of(tmp_path)[long].doc_md
 
 
 def test_only_the_dag_that_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,8 +24,10 @@ import json, re, sys
 from kafka_s3.log.entries import PlannedRange
 from kafka_s3.export.task import RangeTask
 from kafka_s3.ports import PartitionOffsets
-from kafka_s3.settings.content import Converter, Format, Gzip
-from kafka_s3.settings.model import KafkaSettings, S3Settings
+from kafka_s3.settings.converters import Converter
+from kafka_s3.settings.formats import Format, Gzip
+from kafka_s3.settings.kafka import KafkaSettings
+from kafka_s3.settings.s3 import S3Settings
 from kafka_s3.wiring import export_ranges
 from tests.support import make_settings
 

@@ -571,7 +571,7 @@ def test_windows_never_lie_among_live_data() -> None:
     place = Windows(layout=KeyLayout(topics_dir=""))
     place.settings = replace(place.settings, reexport_dir=TOPIC)
     place.export(110)
-    with pytest.raises(ConfigurationError, match="among the live data of topic orders"):
+    with pytest.raises(ConfigurationError, match="mixed with the data of topic orders"):
         place.again()
 
 
@@ -724,12 +724,12 @@ def test_where_windows_lie(more: dict[str, str], expected: str) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"export.reexport.topics.dir": "topics"}, "among the live data"),
-        ({"topics.dir": "", "export.reexport.topics.dir": "orders/again"}, "among the live data"),
-        ({"export.reexport.topics.dir": "_kafka_s3/x"}, "among the logs"),
+        ({"export.reexport.topics.dir": "topics"}, "mixed with the data"),
+        ({"topics.dir": "", "export.reexport.topics.dir": "orders/again"}, "mixed with the data"),
+        ({"export.reexport.topics.dir": "_kafka_s3/x"}, "mixed with the logs"),
         ({"export.reexport.topics.dir": "/x"}, "must be a key prefix"),
-        ({"name": "orders__reexport"}, "ends with __reexport"),
-        ({"name": "x" * 245, "export.reexport.enable": "true"}, "needs a shorter name"),
+        ({"name": "orders__reexport"}, "must not end with __reexport"),
+        ({"name": "x" * 245, "export.reexport.enable": "true"}, "requires a shorter connector name"),
         ({"export.reexport.max.active.runs": "0"}, "must be at least 1"),
     ],
 )

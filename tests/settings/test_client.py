@@ -70,7 +70,7 @@ def _messages(client: Client) -> list[str]:
     ],
 )
 def test_javas_names_become_librdkafkas(given: dict[str, str], expected: dict[str, str]) -> None:
-    """Each known Java property becomes librdkafka's, in its units and bounds; needless ones vanish."""
+    """Each known Java property becomes librdkafka's, in its units and bounds; ignored ones vanish."""
     client = _java(given)
     assert _messages(client) == []
     assert client.properties == expected
@@ -101,10 +101,10 @@ def test_what_decides_what_is_read_stands_beside_the_clients_properties() -> Non
         ({"auto.offset.reset": "none"}, "must be one of: earliest, latest"),
         ({"security.protocol": "TLS"}, "must be one of: PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
         ({"security.protocol": "SASL_SSL"}, "sasl.mechanism: must be set with security.protocol=SASL_SSL"),
-        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "must hold username and password for PLAIN"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "must contain username and password for PLAIN"),
         (
             {"sasl.mechanism": "PLAIN", "sasl.jaas.config": f'{SCRAM} required username="u" password="p";'},
-            "holds a login for SCRAM-SHA-256 or SCRAM-SHA-512, not for sasl.mechanism",
+            "contains a login for SCRAM-SHA-256 or SCRAM-SHA-512, not for sasl.mechanism",
         ),
     ],
 )
@@ -153,7 +153,7 @@ def test_an_airflow_connection_may_use_librdkafkas_own_names() -> None:
 
 def test_librdkafkas_names_are_refused_where_connect_has_javas() -> None:
     """In a connector or worker file only Java's names mean something."""
-    assert "not a Kafka consumer property" in _messages(_java({"socket.timeout.ms": "1"}))[0]
+    assert "not a known Kafka consumer property" in _messages(_java({"socket.timeout.ms": "1"}))[0]
 
 
 def test_the_first_layer_wins_property_by_property() -> None:

@@ -61,9 +61,9 @@ def test_a_path_that_never_changes(problems_of: Problems) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"partitioner.class": "DefaultPartitioner"}, "the paths of DefaultPartitioner are of no time"),
-        ({"partitioner.class": "FieldPartitioner", "partition.field.name": "f"}, "FieldPartitioner are of no time"),
-        ({"partitioner.class": "mine:ByCustomer"}, "the paths of mine:ByCustomer are of no time"),
+        ({"partitioner.class": "DefaultPartitioner"}, "paths of DefaultPartitioner have no time"),
+        ({"partitioner.class": "FieldPartitioner", "partition.field.name": "f"}, "FieldPartitioner have no time"),
+        ({"partitioner.class": "mine:ByCustomer"}, "paths of mine:ByCustomer have no time"),
         ({"timestamp.extractor": "RecordField"}, "use timestamp.extractor=Record or Wallclock"),
         ({"timestamp.extractor": "mine:OrderTime"}, "use timestamp.extractor=Record or Wallclock"),
         ({"s3.schema.partition.affix.type": "SUFFIX"}, "use s3.schema.partition.affix.type=NONE"),

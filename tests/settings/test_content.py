@@ -164,7 +164,7 @@ def test_which_values_which_format_holds(
     ("more", "name", "said"),
     [
         ({"format.class": "ParquetFormat"}, "value.converter", "name one in export.value.schema.file"),
-        ({"behavior.on.null.values": "write"}, "behavior.on.null.values", "write needs store.kafka.keys=true"),
+        ({"behavior.on.null.values": "write"}, "behavior.on.null.values", "write requires store.kafka.keys=true"),
         (
             {"s3.compression.type": "gzip", "format.class": "BlockGzipFormat"},
             "s3.compression.type",
@@ -185,16 +185,16 @@ def test_which_values_which_format_holds(
             {**WITH_KEYS, "behavior.on.null.values": "write", "tombstone.encoded.partition": "a|..|b"}
             | {"directory.delim": "|"},
             "tombstone.encoded.partition",
-            "lead out of their folder",
+            "leave their folder",
         ),
         ({"export.envelope": "topic,topic"}, "export.envelope", "twice"),
         (
             {"export.envelope": "topic", "value.converter": "StringConverter"},
             "export.envelope",
-            "values of StringConverter are no records",
+            "values of StringConverter are not records",
         ),
-        ({"export.envelope": "topic", "format.class": "ByteArrayFormat"}, "export.envelope", "without room for fields"),
-        ({"export.envelope": "topic", "format.class": "BlockGzipFormat"}, "export.envelope", "without room for fields"),
+        ({"export.envelope": "topic", "format.class": "ByteArrayFormat"}, "export.envelope", "cannot add fields"),
+        ({"export.envelope": "topic", "format.class": "BlockGzipFormat"}, "export.envelope", "cannot add fields"),
         (
             {"partitioner.class": "FieldPartitioner", "partition.field.name": "a", "value.converter": "LongConverter"},
             "partitioner.class",

@@ -84,7 +84,7 @@ def test_a_class_of_ones_own_gets_what_begins_with_the_prefix(load_with: Load) -
     assert loaded.settings.s3.credentials == UserDefinedProvider("company_keys:Keys", options)
     rows = {row.name: row for row in loaded.report}
     assert rows["s3.credentials.provider.vault.token"].value == "[hidden]"
-    assert rows["s3.credentials.provider.vault.token"].meaning == "Handed to company_keys:Keys."
+    assert rows["s3.credentials.provider.vault.token"].meaning == "Passed to company_keys:Keys."
     assert CANARY not in repr(loaded) + str(loaded.settings.resolved)
 
 
@@ -110,24 +110,24 @@ def test_a_class_of_ones_own_gets_what_begins_with_the_prefix(load_with: Load) -
         ({f"{STS}.role.session.name": "a b"}, f"{STS}.role.session.name", "2 to 64"),
         ({f"{STS}.role.external.id": "x"}, f"{STS}.role.external.id", "2 to 1224"),
         ({f"{STS}.role.anr": ARN}, f"{STS}.role.anr", "Did you mean sts.role.arn?"),
-        ({PAIRS: "team"}, PAIRS, "as key:value"),
-        ({PAIRS: ":data"}, PAIRS, "as key:value"),
+        ({PAIRS: "team"}, PAIRS, "key:value pairs"),
+        ({PAIRS: ":data"}, PAIRS, "key:value pairs"),
         ({PAIRS: "a" * 129 + ":b"}, PAIRS, "1 to 128"),
         ({PAIRS: "a:" + "b" * 257}, PAIRS, "0 to 256"),
-        ({PAIRS: "a:b?"}, PAIRS, "no S3 tag"),
-        ({PAIRS: "a:1,b:2,a:3"}, PAIRS, "names a tag twice"),
-        ({PAIRS: ",".join(f"k{n}:v" for n in range(8))}, PAIRS, "S3 has 10 tags per object"),
+        ({PAIRS: "a:b?"}, PAIRS, "S3 does not allow in tags"),
+        ({PAIRS: "a:1,b:2,a:3"}, PAIRS, "contains a tag twice"),
+        ({PAIRS: ",".join(f"k{n}:v" for n in range(8))}, PAIRS, "S3 allows 10 tags per object"),
         ({"s3.object.behavior.on.tagging.error": "warn"}, "s3.object.behavior.on.tagging.error", "[ignore, fail]"),
-        ({"s3.wan.mode": "true"}, "s3.wan.mode", "excludes s3.path.style.access.enabled"),
+        ({"s3.wan.mode": "true"}, "s3.wan.mode", "cannot be combined with s3.path.style.access.enabled"),
         (
             {"s3.wan.mode": "true", "s3.path.style.access.enabled": "false", "store.url": "http://minio"},
             "s3.wan.mode",
-            "excludes store.url",
+            "cannot be combined with store.url",
         ),
         (
             {"s3.wan.mode": "true", "s3.path.style.access.enabled": "false", "s3.bucket.name": "a.b"},
             "s3.wan.mode",
-            "a bucket without dots",
+            "a bucket name without dots",
         ),
     ],
 )
@@ -145,19 +145,22 @@ def test_tags(load_with: Load) -> None:
     assert load_with(strict).settings.s3.tagging == Tagging(extra, required=True)
 
 
-def test_tags_without_tagging_are_needless(load_with: Load) -> None:
+def test_tags_without_tagging_are_ignored(load_with: Load) -> None:
     """As in the sink they have no effect, and the report says so."""
     loaded = load_with({PAIRS: "team:data"})
     assert loaded.settings.s3.tagging is None
-    assert {row.name: row.meaning for row in loaded.report}[PAIRS] == "needless: only s3.object.tagging=true reads it"
+    assert {row.name: row.meaning for row in loaded.report}[PAIRS] == "ignored unless s3.object.tagging=true"
     assert PAIRS not in loaded.settings.resolved
 
 
-def test_roles_properties_under_another_class_are_needless(load_with: Load) -> None:
+def test_roles_properties_under_another_class_are_ignored(load_with: Load) -> None:
     """A file that is switched from one class to another keeps loading."""
     rows = {row.name: row for row in load_with({f"{STS}.role.arn": ARN, f"{PREFIX}vault.path": CANARY}).report}
-    assert rows[f"{STS}.role.arn"].meaning == "needless: only AwsAssumeRoleCredentialsProvider reads it"
-    assert rows[f"{PREFIX}vault.path"].meaning == "needless: only a provider class of your own reads it"
+    assert (
+        rows[f"{STS}.role.arn"].meaning
+        == "ignored unless s3.credentials.provider.class is AwsAssumeRoleCredentialsProvider or your own class"
+    )
+    assert rows[f"{PREFIX}vault.path"].meaning == "ignored unless s3.credentials.provider.class is your own class"
     assert rows[f"{PREFIX}vault.path"].value == "[hidden]"
 
 

@@ -54,14 +54,14 @@ def test_dead_letters_that_would_get_lost_or_come_back(
     assert said in problems_of({**TOLERANT, **more})[name]
 
 
-def test_what_a_producer_is_told_beside_that_is_needless(load_with: Load) -> None:
+def test_what_a_producer_is_told_beside_that_is_ignored(load_with: Load) -> None:
     """Tuning is listed with the reason; so is the way to Kafka where it is the reader's own, or nothing is produced."""
     same = {f"{side}.override.security.protocol": "SSL" for side in ("producer", "consumer")}
     rows = {
         row.name: row for row in load_with({**TOLERANT, TOPIC: "dlq", "producer.override.acks": "1", **same}).report
     }
     for name in ("producer.override.acks", "producer.override.security.protocol"):
-        assert rows[name].meaning.startswith("needless: ")
+        assert rows[name].meaning.startswith("ignored")
     assert load_with({"producer.override.bootstrap.servers": "a:1"})
     to_worker = {**TOLERANT, TOPIC: "dlq", "producer.override.bootstrap.servers": "a:1"}
     assert load_with(to_worker, worker={"bootstrap.servers": "a:1"})

@@ -121,24 +121,24 @@ def test_rotation_and_limits(load_with: Load) -> None:
         (
             {"partitioner.class": f"{STORAGE}.TimeBasedPartitioner"},
             {
-                "path.format": "Path format cannot be empty. Give one: 'year'=YYYY/'month'=MM/'day'=dd, say",
+                "path.format": "Path format cannot be empty. Give one: for example 'year'=YYYY/'month'=MM/'day'=dd",
                 "partition.duration.ms": "One hour is 3600000, a day 86400000.",
-                "locale": "Locale cannot be empty. Time-based paths need it: locale=en, say",
-                "timezone": "Timezone cannot be empty. Time-based paths need it: timezone=UTC, say",
+                "locale": "Locale cannot be empty. Time-based paths need it: for example locale=en",
+                "timezone": "Timezone cannot be empty. Time-based paths need it: for example timezone=UTC",
             },
         ),
         ({"partitioner.class": "FieldPartitoner"}, {"partitioner.class": ". Did you mean FieldPartitioner?"}),
         ({"partitioner.class": " "}, {"partitioner.class": "must not be blank; known: "}),
-        ({"partition.field.name": "a,,b"}, {"partition.field.name": "holds a blank field name"}),
+        ({"partition.field.name": "a,,b"}, {"partition.field.name": "contains a blank field name"}),
         ({**BY_FIELD, "partition.field.name": None}, {"partition.field.name": "cannot be null or empty"}),
-        ({**BY_FIELD, "partition.field.name": "a..b"}, {"partition.field.name": "holds a blank field name"}),
+        ({**BY_FIELD, "partition.field.name": "a..b"}, {"partition.field.name": "contains a blank field name"}),
         (
             {**BY_FIELD, "value.converter": "org.apache.kafka.connect.storage.StringConverter"},
-            {"partitioner.class": "reads fields of the value, and values of StringConverter have none"},
+            {"partitioner.class": "requires values with fields, and values of StringConverter have none"},
         ),
         (
             {**HOURLY, "timestamp.extractor": "RecordField", "format.class": "ByteArrayFormat"},
-            {"timestamp.extractor": "reads fields of the value"},
+            {"timestamp.extractor": "requires values with fields"},
         ),
         ({"partitioner.class": "no.such.module:Own"}, {"partitioner.class": "importing no.such.module raised"}),
         ({"format.class": "json:Nothing"}, {"format.class": "the module json has no class Nothing"}),
@@ -156,22 +156,22 @@ def test_what_is_wrong_is_named(problems_of: Problems, more: dict[str, str | Non
         assert message in found[name]
 
 
-def test_what_another_partitioner_reads_is_needless(load_with: Load) -> None:
+def test_what_another_partitioner_reads_is_ignored(load_with: Load) -> None:
     """It is listed with the reason, shapes nothing, and is not in the plan."""
     loaded = load_with({**TIME_BASED, "partitioner.class": "DefaultPartitioner", "partition.field.name": "f"})
     meanings = {row.name: row.meaning for row in loaded.report}
     for name in ("path.format", "partition.duration.ms", "locale", "partition.field.name"):
-        assert meanings[name].startswith("needless: only ")
+        assert meanings[name].startswith("ignored unless ")
         assert name not in loaded.settings.resolved
     assert "timestamp.extractor" not in meanings
     assert loaded.settings.configuration_sha256 == load_with({"timezone": "UTC"}).settings.configuration_sha256
 
 
-def test_what_hangs_on_a_needless_property_is_needless_too(load_with: Load) -> None:
+def test_what_hangs_on_a_ignored_property_is_ignored_too(load_with: Load) -> None:
     """timestamp.field hangs on timestamp.extractor, which the default partitioner does not read."""
     loaded = load_with({"timestamp.extractor": "RecordField", "timestamp.field": "at", "timezone": "UTC"})
     meanings = {row.name: row.meaning for row in loaded.report}
-    assert meanings["timestamp.field"].startswith("needless: only ")
+    assert meanings["timestamp.field"].startswith("ignored unless ")
     assert "timestamp.field" not in loaded.settings.resolved
     assert loaded.settings.configuration_sha256 == load_with({"timezone": "UTC"}).settings.configuration_sha256
 

@@ -125,7 +125,7 @@ def test_what_the_registrys_client_gets(load_with: Load, name: str, side: str) -
         (
             {**TOKEN, **USER_INFO, "basic.auth.user.info": "u:p"},
             "bearer.auth.credentials.source",
-            "excludes basic.auth.credentials.source=USER_INFO",
+            "cannot be combined with basic.auth.credentials.source=USER_INFO",
         ),
         (
             {"schema.registry.ssl.truststore.location": "/x.jks"},
@@ -145,14 +145,14 @@ def test_what_the_registrys_client_gets(load_with: Load, name: str, side: str) -
         (
             {"schema.registry.ssl.key.password": CANARY},
             "schema.registry.ssl.keystore.location",
-            "must hold the certificate",
+            "must contain the certificate",
         ),
         (
             {"schema.registry.ssl.endpoint.identification.algorithm": ""},
             "schema.registry.ssl.endpoint.identification.algorithm",
-            "always checked",
+            "always verified",
         ),
-        ({"schema.registry.ssl.protocol": "TLSv1.3"}, "schema.registry.ssl.protocol", "OpenSSL's defaults hold"),
+        ({"schema.registry.ssl.protocol": "TLSv1.3"}, "schema.registry.ssl.protocol", "OpenSSL's defaults apply"),
         ({"schema.registry.ssl.truststore.locatoin": "x"}, "schema.registry.ssl.truststore.locatoin", "Did you mean"),
         ({"schema.registry.ulr": "x"}, "schema.registry.ulr", "schema.registry.url?"),
     ],

@@ -15,7 +15,6 @@ from kafka_s3.settings.paths import TimePartitioner
 from kafka_s3.settings.values import NullValues
 from kafka_s3.write.routing import ObjectRouter
 
-_NEEDLESS = "needless: "
 _SAMPLE_MS = 1_709_214_417_678  # no two parts of this time are equal: a path shows which letters mean what
 
 
@@ -43,7 +42,13 @@ def command(config: Path, worker: Path | None, complete: bool, json_: bool) -> N
         raise click.exceptions.Exit(1) from None
     if json_:
         rows = [
-            {"property": row.name, "value": row.value, "source": row.source, "meaning": row.meaning}
+            {
+                "property": row.name,
+                "value": row.value,
+                "source": row.source,
+                "meaning": row.meaning,
+                "ignored": row.ignored,
+            }
             for row in loaded.report
         ]
         print_json({"valid": True, "name": loaded.settings.name, "properties": rows, "notes": _notes(loaded)})
@@ -52,19 +57,19 @@ def command(config: Path, worker: Path | None, complete: bool, json_: bool) -> N
 
 
 def _print(config: Path, loaded: Loaded) -> None:
-    used = [row for row in loaded.report if not row.meaning.startswith(_NEEDLESS)]
-    needless = [row for row in loaded.report if row.meaning.startswith(_NEEDLESS)]
+    used = [row for row in loaded.report if not row.ignored]
+    ignored = [row for row in loaded.report if row.ignored]
     print_table(
         f"Connector {loaded.settings.name}",
         ("property", "value", "source", "meaning"),
         [(row.name, row.value, row.source, row.meaning) for row in used],
     )
-    if needless:
+    if ignored:
         echo()
         print_table(
-            "Accepted, and needless here",
+            "Accepted, without effect",
             ("property", "source", "reason"),
-            [(row.name, row.source, row.meaning.removeprefix(_NEEDLESS)) for row in needless],
+            [(row.name, row.source, row.meaning) for row in ignored],
         )
     echo()
     for note in _notes(loaded):

@@ -23,32 +23,36 @@ TODAY: Final = {
     "s3.endpoint": "store.url",
     "s3.path_style": "s3.path.style.access.enabled",
 }
-_ONLY = AppliesWhen("connector.class", (CONNECTOR,), "only the Block-GZIP connector reads it", user_defined=False)
-_BLOCKS = AppliesWhen("format.class", (Format.BLOCK_GZIP.value,), "only BlockGzipFormat reads it", user_defined=False)
+_ONLY = AppliesWhen("connector.class", (CONNECTOR,), f"connector.class={CONNECTOR}")
+_BLOCKS = AppliesWhen("format.class", (Format.BLOCK_GZIP.value,))
 
 PROPERTIES: Final[tuple[Property, ...]] = (
-    Property("s3.bucket", Kind.STRING, "", "The Block-GZIP connector's s3.bucket.name.", applies_when=_ONLY),
+    Property("s3.bucket", Kind.STRING, "", "The Block-GZIP connector's name for s3.bucket.name.", applies_when=_ONLY),
     Property(
-        "s3.prefix", Kind.STRING, "", "The Block-GZIP connector's topics.dir; blank unless set.", applies_when=_ONLY
+        "s3.prefix",
+        Kind.STRING,
+        "",
+        "The Block-GZIP connector's name for topics.dir; blank unless set.",
+        applies_when=_ONLY,
     ),
-    Property("s3.endpoint", Kind.STRING, "", "The Block-GZIP connector's store.url.", applies_when=_ONLY),
+    Property("s3.endpoint", Kind.STRING, "", "The Block-GZIP connector's name for store.url.", applies_when=_ONLY),
     Property(
         "s3.path_style",
         Kind.BOOLEAN,
         False,
-        "The Block-GZIP connector's s3.path.style.access.enabled.",
+        "The Block-GZIP connector's name for s3.path.style.access.enabled.",
         applies_when=_ONLY,
     ),
     Property(
         "compressed_block_size",
         Kind.INT,
         67_108_864,
-        "Bytes of records, before compression, that BlockGzipFormat packs together.",
+        "Bytes of records, before compression, per block of BlockGzipFormat.",
         minimum=1,
         shapes=True,
         applies_when=_BLOCKS,
     ),
-    Property("local.buffer.dir", Kind.STRING, "", "Folder for buffers.", Ignored("nothing is buffered on disk")),
+    Property("local.buffer.dir", Kind.STRING, "", "Directory for buffers.", Ignored("nothing is buffered on disk")),
 )
 
 
@@ -115,7 +119,9 @@ def apply_block_gzip_rules(config: ParsedConfig) -> None:
     if not is_meant(config.given):
         for theirs, ours in TODAY.items():
             if config.is_set(theirs):
-                config.add_problem(theirs, f"is the Block-GZIP connector's: write {ours}, or set its connector.class")
+                config.add_problem(
+                    theirs, f"belongs to the Block-GZIP connector: use {ours}, or set that connector's connector.class"
+                )
         return
     for theirs in clashes(config.given):
         config.add_problem(theirs, f"differs from {TODAY[theirs]}: set one of them")
@@ -123,5 +129,5 @@ def apply_block_gzip_rules(config: ParsedConfig) -> None:
         if config.sure(name) and config.values[name] != default:
             config.add_problem(
                 name,
-                f"the Block-GZIP connector has no such choice: leave it out, or set connector.class={SINK}",
+                f"the Block-GZIP connector does not support it: remove it, or set connector.class={SINK}",
             )

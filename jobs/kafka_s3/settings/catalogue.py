@@ -102,10 +102,10 @@ def find(name: str) -> Property | Family | None:
 def unknown(name: str) -> str:
     """The sentence about a name that is none, with what was probably meant."""
     if not name:
-        return "a property without a name: its name was lost, or the line begins with '=' or ':'"
+        return "a property without a name: does the line begin with '=' or ':'?"
     bare = name.removeprefix("consumer.")
     if bare in kafka.JAVA:
-        return f"is the Kafka client's: write {kafka.OVERRIDE}{bare}, or put it into the worker file"
+        return f"is a Kafka client property: use {kafka.OVERRIDE}{bare}, or put it into the worker file"
     return f"unknown property.{near_match(name, PROPERTIES)}"
 
 
@@ -132,7 +132,7 @@ def _check_member(name: str, config: ParsedConfig) -> None:
         case Ignored() if near:
             config.problems.append(Problem(name, None, f"unknown property.{near}"))
         case Ignored(reason):
-            config.rows.append(ResolvedProperty(name, HIDDEN, source, f"needless: {reason}"))
+            config.rows.append(ResolvedProperty(name, HIDDEN, source, f"ignored: {reason}", ignored=True))
         case Supported():
             return  # the rule about the family says who reads it
         case _:

@@ -37,18 +37,17 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "export.completeness.marker.enable",
         Kind.BOOLEAN,
         False,
-        "Write `_COMPLETE.json` beside the objects of a time partition, once all of it that came in time is exported.",
+        "Write `_COMPLETE.json` beside the objects of a time partition once everything that arrived in time is"
+        " exported.",
     ),
     Property(
         "export.completeness.lateness.ms",
         Kind.LONG,
         0,
-        "How long after its end a time partition waits for records that belong to it.",
+        "How long a time partition waits for late records after its end.",
         minimum=0,
         maximum=10 * 366 * 86_400_000,
-        applies_when=AppliesWhen(
-            "export.completeness.marker.enable", (True,), "only export.completeness.marker.enable=true reads it"
-        ),
+        applies_when=AppliesWhen("export.completeness.marker.enable", (True,)),
     ),
 )
 
@@ -60,14 +59,17 @@ def apply_completeness_rules(config: ParsedConfig) -> None:
     partitioner = config.text("partitioner.class")
     if partitioner not in paths.TIME_BASED:
         short = partitioner if user_defined.is_path(partitioner) else partitioner.rpartition(".")[2]
-        message = f"the paths of {short} are of no time: use TimeBasedPartitioner, Daily- or HourlyPartitioner"
+        message = f"paths of {short} have no time: use TimeBasedPartitioner, DailyPartitioner or HourlyPartitioner"
         config.add_problem(ENABLE, message)
         return
     if config.sure("timestamp.extractor") and config.text("timestamp.extractor") not in ("Record", "Wallclock"):
-        message = "Kafka knows no order of the times in values: use timestamp.extractor=Record or Wallclock"
+        message = "times in values have no order that Kafka knows: use timestamp.extractor=Record or Wallclock"
         config.add_problem(ENABLE, message)
     if config.sure("s3.schema.partition.affix.type") and config.text("s3.schema.partition.affix.type") != "NONE":
-        message = "a time has a path for each schema, whatever schemas come: use s3.schema.partition.affix.type=NONE"
+        message = (
+            "every schema has its own path, so a time is never known to be complete: use"
+            " s3.schema.partition.affix.type=NONE"
+        )
         config.add_problem(ENABLE, message)
     if config.sure("partition.duration.ms", "path.format", "directory.delim", "timezone", "locale"):
         _look_at_paths(config)
@@ -81,16 +83,15 @@ def _look_at_paths(config: ParsedConfig) -> None:
     except JodaError:
         return  # said of the pattern, the zone or the duration already
     if series[0][0] == series[0][-1] and len(set(series[0])) == 1:
-        config.add_problem(
-            ENABLE, "its paths never change, so none is ever complete: path.format needs a year at least"
-        )
+        config.add_problem(ENABLE, "paths never change, so none is ever complete: add at least the year to path.format")
         return
     for trail in series:
         changed = next((index for index, path in enumerate(trail) if path != trail[0]), len(trail))
         if trail[0] in trail[changed:]:
             message = (
-                f"the path {trail[0]!r} comes again at a later time, and would be marked too early: path.format needs"
-                " what tells the times apart (the year, both halves of the day, xxxx for the year of a week)"
+                f"the path {trail[0]!r} comes again at a later time and would be marked too early: add to"
+                f" path.format what tells the times apart (the year, both halves of the day, xxxx for the year of a"
+                f" week)"
             )
             config.add_problem(ENABLE, message)
             return

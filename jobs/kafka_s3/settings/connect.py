@@ -29,32 +29,32 @@ class DeadLetters:
     include_messages: bool = False  # errors.log.include.messages: a reason quotes what it refuses
 
 
-_RUNTIME = Ignored("Airflow and Spark run the export, not a Connect worker")
-_NO_WAIT = Ignored("only a registry is waited for, and asked again for a minute")
-_TOLERANT = AppliesWhen("errors.tolerance", ("all",), "without errors.tolerance=all a bad record stops its partition")
-_DEAD_LETTERS = AppliesWhen(
-    "errors.deadletterqueue.topic.name", None, "only errors.deadletterqueue.topic.name makes it mean something"
-)
+_RUNTIME = Ignored("the export runs on Airflow and Spark, not on a Connect worker")
+_NO_WAIT = Ignored("converters are not retried; requests to a schema registry are, for up to a minute")
+_TOLERANT = AppliesWhen("errors.tolerance", ("all",))
+_DEAD_LETTERS = AppliesWhen("errors.deadletterqueue.topic.name", None)
 _TRANSFORMS = Refused(
     "transforms are Java code that runs inside Connect",
-    "transform the records before they reach the topic, or the objects after the export",
+    "transform records before they reach the topic, or objects after the export",
 )
 PROPERTIES: tuple[Property, ...] = (
-    Property("name", Kind.STRING, REQUIRED, "Name of connector, DAG and log.", check=validators.connector_name),
+    Property(
+        "name", Kind.STRING, REQUIRED, "Name of the connector, its DAG and its log.", check=validators.connector_name
+    ),
     Property(
         "connector.class",
         Kind.CLASS,
         block_gzip.SINK,
-        "The connector whose configuration this is.",
+        "Connector class that the file was written for.",
         choices=(Choice(block_gzip.SINK, ("S3Sink",)), Choice(block_gzip.CONNECTOR)),
         shapes=True,
     ),
-    Property("topics", Kind.LIST, (), "The topics to export.", check=validators.topic, shapes=True),
+    Property("topics", Kind.LIST, (), "Topics to export.", check=validators.topic, shapes=True),
     Property(
         "topics.regex",
         Kind.STRING,
         "",
-        "Pattern of the whole names of topics to export.",
+        "Regular expression for the topics to export; it has to match a topic's whole name.",
         check=validators.regular_expression,
         shapes=True,
     ),
@@ -62,7 +62,7 @@ PROPERTIES: tuple[Property, ...] = (
         "errors.tolerance",
         Kind.STRING,
         "none",
-        "Whether bad records are left out, and kept as dead letters in the bucket.",
+        "none: a bad record stops its partition. all: bad records are skipped and kept as dead letters in the bucket.",
         choices=(Choice("none"), Choice("all")),
         shapes=True,
     ),
@@ -70,7 +70,7 @@ PROPERTIES: tuple[Property, ...] = (
         "errors.deadletterqueue.topic.name",
         Kind.STRING,
         "",
-        "Topic that dead letters are produced to as well.",
+        "Topic to which dead letters are also produced.",
         check=validators.optional_topic,
         applies_when=_TOLERANT,
     ),
@@ -78,7 +78,7 @@ PROPERTIES: tuple[Property, ...] = (
         "errors.deadletterqueue.topic.replication.factor",
         Kind.INT,
         3,
-        "Copies of that topic, if it has to be created; -1 is the broker's default.",
+        "Replication factor of that topic if it has to be created; -1 means the broker's default.",
         check=validators.replication,
         maximum=32_767,
         applies_when=_DEAD_LETTERS,
@@ -87,54 +87,57 @@ PROPERTIES: tuple[Property, ...] = (
         "errors.deadletterqueue.context.headers.enable",
         Kind.BOOLEAN,
         False,
-        "Say in headers of a dead letter where it comes from and why.",
+        "Add headers to every dead letter that say where it came from and why it failed.",
         applies_when=_DEAD_LETTERS,
     ),
-    Property("errors.retry.timeout", Kind.LONG, 0, "Retries of a converter.", _NO_WAIT),
-    Property("errors.retry.delay.max.ms", Kind.LONG, 60_000, "Pause between.", _NO_WAIT),
-    Property(
-        "errors.log.enable", Kind.BOOLEAN, False, "Log every bad record that is left out.", applies_when=_TOLERANT
-    ),
+    Property("errors.retry.timeout", Kind.LONG, 0, "How long Connect retries a failed operation.", _NO_WAIT),
+    Property("errors.retry.delay.max.ms", Kind.LONG, 60_000, "Longest delay between those retries.", _NO_WAIT),
+    Property("errors.log.enable", Kind.BOOLEAN, False, "Log every bad record that is skipped.", applies_when=_TOLERANT),
     Property(
         "errors.log.include.messages",
         Kind.BOOLEAN,
         False,
-        "Quote what is wrong in a bad record where its reason is said: in logs, log entries and dead letters.",
+        "Quote the offending part of a bad record in its reason: in logs, log entries and dead letters.",
     ),
     Property(
         "export.errors.fraction.max",
         Kind.STRING,
         "1",
-        "Part of a range's records that may be bad: more stop it.",
+        "Largest fraction of a range's records that may be bad; with more, the range fails.",
         check=validators.fraction,
-        applies_when=AppliesWhen(
-            "errors.tolerance", ("all",), "without errors.tolerance=all a bad record stops its partition"
-        ),
+        applies_when=AppliesWhen("errors.tolerance", ("all",)),
     ),
     Property(
         "export.errors.fraction.attention",
         Kind.STRING,
         "0.5",
-        "Part of a topic's records in a commit that may be bad: with more, the commit stands, its run ends with status"
-        " 65, and the connector is not ok until a later commit of the topic has fewer. 1: never.",
+        "Largest fraction of a topic's records in a commit that may be bad without an alert. With more, the commit"
+        " stands, its run ends with status 65, and the connector is not ok until a later commit of the topic has"
+        " fewer. 1 turns the alert off.",
         check=validators.fraction,
-        applies_when=AppliesWhen(
-            "errors.tolerance", ("all",), "without errors.tolerance=all a bad record stops its partition"
-        ),
+        applies_when=AppliesWhen("errors.tolerance", ("all",)),
     ),
     Property("transforms", Kind.LIST, (), "Single message transforms.", _TRANSFORMS),
     Property("predicates", Kind.LIST, (), "Conditions of transforms.", _TRANSFORMS),
-    Property("config.action.reload", Kind.STRING, "restart", "Restart when secrets change.", _RUNTIME),
-    Property("task.class", Kind.STRING, "", "The sink's own task class.", _RUNTIME),
-    Property("tasks.max.enforce", Kind.BOOLEAN, True, "Refuse more tasks.", _RUNTIME),
-    Property("connector.plugin.version", Kind.STRING, "", "Version of the plugin.", _RUNTIME),
-    Property("shutdown.timeout.ms", Kind.LONG, 3000, "Time to stop.", Ignored("there is no worker to stop")),
+    Property("config.action.reload", Kind.STRING, "restart", "What Connect does when a secret changes.", _RUNTIME),
+    Property("task.class", Kind.STRING, "", "Task class of the sink.", _RUNTIME),
+    Property(
+        "tasks.max.enforce", Kind.BOOLEAN, True, "Fail if the connector makes more tasks than tasks.max.", _RUNTIME
+    ),
+    Property("connector.plugin.version", Kind.STRING, "", "Version of the connector plugin.", _RUNTIME),
+    Property(
+        "shutdown.timeout.ms",
+        Kind.LONG,
+        3000,
+        "How long a worker may take to stop.",
+        Ignored("there is no worker to stop"),
+    ),
     Property(
         "schema.generator.class",
         Kind.STRING,
         "",
-        "Makes partition fields.",
-        Ignored("the sink has not read it for years"),
+        "Class that makes the partition fields.",
+        Ignored("the sink has not used it for years"),
     ),
 )
 
@@ -142,8 +145,8 @@ PROPERTIES: tuple[Property, ...] = (
 FAMILIES: Final[tuple[Family, ...]] = (
     Family("transforms.", _TRANSFORMS),
     Family("predicates.", _TRANSFORMS),
-    Family("hive.", Ignored("the S3 sink has no Hive integration either")),
-    Family("confluent.", Ignored("no Confluent licence or monitoring is involved")),
+    Family("hive.", Ignored("the S3 sink has no Hive integration")),
+    Family("confluent.", Ignored("no Confluent license or monitoring is involved")),
 )
 
 #: What belongs to a Connect worker itself: accepted in the worker file, and without a meaning here.
@@ -207,7 +210,7 @@ def _topics(config: ParsedConfig) -> None:
     if not config.sure("topics", "topics.regex"):
         return
     if config.is_set("topics") and config.is_set("topics.regex"):
-        config.add_problem("topics.regex", "topics and topics.regex exclude each other: set one of them")
+        config.add_problem("topics.regex", "cannot be combined with topics: set one of them")
     elif not config.is_set("topics") and not config.is_set("topics.regex"):
         config.add_problem("topics", "either topics or topics.regex must be set")
 

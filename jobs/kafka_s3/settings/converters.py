@@ -112,43 +112,42 @@ _HEADER_CONVERTERS: Final = (
 KEYS: Final = AppliesWhen(
     "store.kafka.keys",
     (True,),
-    "only store.kafka.keys=true and export.envelope with key read keys",
+    "store.kafka.keys=true or export.envelope contains key",
     either=AppliesWhen("export.envelope", (EnvelopeField.KEY.value,)),
 )
 _HEADERS: Final = AppliesWhen(
     "store.kafka.headers",
     (True,),
-    "only store.kafka.headers=true and export.envelope with headers read headers",
+    "store.kafka.headers=true or export.envelope contains headers",
     either=AppliesWhen("export.envelope", (EnvelopeField.HEADERS.value,)),
 )
 _FEW = Ignored("schemas are few and small")
 _PLAIN_JSON = AppliesWhen(
     "value.converter.schemas.enable",
     (False,),
-    "only JsonConverter with value.converter.schemas.enable=false reads it",
-    both=AppliesWhen("value.converter", (JSON,), user_defined=False),
+    both=AppliesWhen("value.converter", (JSON,)),
 )
 
 
 def _converter(side: str) -> Property:
     name = f"{side}.converter"
     if side == "value":
-        doc = "What values are; unless set, what suits the format: bytes, or JSON without a schema."
+        doc = "Converter of values; unless set, the one that suits the format: bytes, or JSON without a schema."
         return Property(name, Kind.CLASS, None, doc, choices=_CONVERTERS, shapes=True)
-    doc = "What keys are; unless set, StringConverter, and ByteArrayConverter for keys.format.class=ByteArrayFormat."
+    doc = (
+        "Converter of keys; unless set, StringConverter, or ByteArrayConverter with keys.format.class=ByteArrayFormat."
+    )
     return Property(name, Kind.CLASS, None, doc, choices=_CONVERTERS, shapes=True, applies_when=KEYS, lenient=True)
 
 
 def _json_rows(side: str) -> tuple[Property, ...]:
     prefix = f"{side}.converter."
-    only = AppliesWhen(f"{side}.converter", (JSON,), "only JsonConverter reads it", user_defined=False)
-    envelope = AppliesWhen(f"{prefix}schemas.enable", (True,), "only values with a schema have defaults")
+    only = AppliesWhen(f"{side}.converter", (JSON,))
+    envelope = AppliesWhen(f"{prefix}schemas.enable", (True,))
     if side == "value":
         with_file = AppliesWhen("export.value.schema.file", None, either=AppliesWhen("export.value.schema", None))
-        envelope = AppliesWhen(envelope.name, envelope.values, envelope.reason, either=with_file)
-    string = AppliesWhen(
-        f"{side}.converter", (Converter.STRING.value,), "only StringConverter reads it", user_defined=False
-    )
+        envelope = AppliesWhen(envelope.name, envelope.values, either=with_file)
+    string = AppliesWhen(f"{side}.converter", (Converter.STRING.value,))
     return (
         Property(
             f"{prefix}schemas.enable",
@@ -165,7 +164,7 @@ def _json_rows(side: str) -> tuple[Property, ...]:
             f"{prefix}replace.null.with.default",
             Kind.BOOLEAN,
             True,
-            "Whether a null becomes its field's default.",
+            "Replace null by the default of its field.",
             shapes=True,
             applies_when=envelope,
             lenient=True,
@@ -174,19 +173,19 @@ def _json_rows(side: str) -> tuple[Property, ...]:
             f"{prefix}encoding",
             Kind.STRING,
             "UTF-8",
-            "Encoding of StringConverter.",
+            "Character encoding of StringConverter.",
             choices=(Choice("UTF-8", ("UTF8",)),),
             ignore_case=True,
             applies_when=string,
             lenient=True,
         ),
-        Property(f"{prefix}schemas.cache.size", Kind.INT, 1000, "Schemas kept at hand.", _FEW, lenient=True),
+        Property(f"{prefix}schemas.cache.size", Kind.INT, 1000, "Number of schemas to cache.", _FEW, lenient=True),
         Property(
             f"{prefix}decimal.format",
             Kind.STRING,
             "BASE64",
-            "How a decimal is written in JSON.",
-            Ignored("decimals are read in either form; json.decimal.format says how they are written"),
+            "How decimals are encoded in JSON.",
+            Ignored("both encodings are read; json.decimal.format says which one is written"),
             lenient=True,
         ),
     )
@@ -194,7 +193,7 @@ def _json_rows(side: str) -> tuple[Property, ...]:
 
 def envelope_field(text: str) -> str | None:
     known = [each.value for each in EnvelopeField]
-    return None if text in known else f"holds something else than {', '.join(known)}"
+    return None if text in known else f"may only contain {', '.join(known)}"
 
 
 PROPERTIES: Final[tuple[Property, ...]] = (
@@ -203,7 +202,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "header.converter",
         Kind.CLASS,
         HeaderConverter.SIMPLE.value,
-        "What headers are: text, or bytes.",
+        "Converter of headers: to text or to bytes.",
         choices=_HEADER_CONVERTERS,
         shapes=True,
         applies_when=_HEADERS,
@@ -213,7 +212,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "export.value.schema.file",
         Kind.STRING,
         "",
-        "File with the Avro schema that JSON without an envelope is read by; beside the connector file.",
+        "File with the Avro schema for JSON without an envelope, relative to the connector file.",
         check=validators.file_name,
         applies_when=_PLAIN_JSON,
     ),
@@ -221,7 +220,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "export.value.schema",
         Kind.STRING,
         "",
-        "The same schema itself, as JSON text: what plans show of the file.",
+        "The same schema inline, as JSON text; plans show it in place of the file.",
         shapes=True,
         applies_when=_PLAIN_JSON,
     ),
@@ -229,7 +228,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "export.envelope",
         Kind.LIST,
         (),
-        f"What of the record itself is written into it: {', '.join(each.value for each in EnvelopeField)}.",
+        f"Metadata of the record to add to it as fields: {', '.join(each.value for each in EnvelopeField)}.",
         check=envelope_field,
         shapes=True,
     ),
@@ -237,16 +236,16 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "export.envelope.prefix",
         Kind.STRING,
         "_kafka_",
-        "What the names of those fields begin with.",
+        "Prefix of the names of those fields.",
         check=validators.envelope_prefix,
         shapes=True,
-        applies_when=AppliesWhen("export.envelope", None, "only export.envelope reads it"),
+        applies_when=AppliesWhen("export.envelope", None),
     ),
 )
 
 FAMILIES: Final[tuple[Family, ...]] = (
-    *(Family(prefix, Ignored("no converter here reads it")) for prefix in OPTIONS),
-    Family("header.converter.", Ignored("headers are written as they are, whatever their converter would be told")),
+    *(Family(prefix, Ignored("no supported converter uses it")) for prefix in OPTIONS),
+    Family("header.converter.", Ignored("headers are written as they are")),
 )
 
 
@@ -260,7 +259,7 @@ def apply_converter_rules(config: ParsedConfig) -> None:
     if not config.reads("export.value.schema.file"):
         return
     if config.is_set("export.value.schema.file") and config.is_set("export.value.schema"):
-        config.add_problem("export.value.schema.file", "is export.value.schema too: set one of them")
+        config.add_problem("export.value.schema.file", "cannot be combined with export.value.schema: set one of them")
 
 
 def build_converter(config: ParsedConfig, side: str) -> ConverterSettings:

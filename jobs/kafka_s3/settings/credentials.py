@@ -101,15 +101,15 @@ CHOICES: Final = (
         " aws.secret.access.key, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment",
     ),
 )
-_ROLE = AppliesWhen(CLASS, (ASSUME_ROLE,), "only AwsAssumeRoleCredentialsProvider reads it")
+_ROLE = AppliesWhen(CLASS, (ASSUME_ROLE,), user_defined=True)
 
 _ROLE_PROPERTIES: Final[tuple[Property, ...]] = (
-    Property(ARN, Kind.STRING, "", "The role to assume.", check=validators.role_arn, applies_when=_ROLE),
+    Property(ARN, Kind.STRING, "", "ARN of the role to assume.", check=validators.role_arn, applies_when=_ROLE),
     Property(
         SESSION_NAME,
         Kind.STRING,
         "",
-        "Name of the role's sessions, as CloudTrail shows it.",
+        "Session name of the role, as CloudTrail shows it.",
         check=validators.role_session_name,
         applies_when=_ROLE,
     ),
@@ -117,11 +117,11 @@ _ROLE_PROPERTIES: Final[tuple[Property, ...]] = (
         EXTERNAL_ID,
         Kind.STRING,
         "",
-        "External id that the role's trust policy asks for; blank sends none.",
+        "External ID that the role's trust policy requires; none is sent if blank.",
         check=validators.role_external_id,
         applies_when=_ROLE,
     ),
-    Property(STS_REGION, Kind.STRING, "", "Region of STS; blank is s3.region.", applies_when=_ROLE),
+    Property(STS_REGION, Kind.STRING, "", "Region of STS; s3.region if blank.", applies_when=_ROLE),
 )
 
 PROPERTIES: Final[tuple[Property, ...]] = (
@@ -129,18 +129,18 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "s3.credentials.provider.class",
         Kind.CLASS,
         DEFAULT,
-        "Where credentials come from when no keys are configured; a role is assumed with the keys.",
+        "Where credentials come from if no keys are configured; a role is assumed with the configured keys.",
         choices=CHOICES,
         user_defined=True,
     ),
     *_ROLE_PROPERTIES,
-    Property("aws.access.key.id", Kind.STRING, "", "Access key; goes with aws.secret.access.key."),
-    Property("aws.secret.access.key", Kind.PASSWORD, None, "Secret key; goes with aws.access.key.id."),
+    Property("aws.access.key.id", Kind.STRING, "", "Access key; requires aws.secret.access.key."),
+    Property("aws.secret.access.key", Kind.PASSWORD, None, "Secret key; requires aws.access.key.id."),
     Property(
         "export.aws.conn.id",
         Kind.STRING,
         "aws_default",
-        "Airflow connection that says how to reach S3.",
+        "Airflow connection for S3.",
         check=validators.not_blank,
     ),
 )
@@ -164,8 +164,9 @@ def apply_credential_rules(config: ParsedConfig) -> None:
         if own is None and near:
             config.problems.append(Problem(name, None, f"unknown property below {PREFIX}*.{near}"))
             continue
-        meaning = f"Handed to {own}." if own else "needless: only a provider class of your own reads it"
-        config.rows.append(ResolvedProperty(name, HIDDEN, config.given[name].source.value, meaning))
+        meaning = f"Passed to {own}." if own else f"ignored unless {CLASS} is your own class"
+        source = config.given[name].source.value
+        config.rows.append(ResolvedProperty(name, HIDDEN, source, meaning, ignored=own is None))
 
 
 def _keys(config: ParsedConfig) -> None:

@@ -105,10 +105,9 @@ PARQUET_CODECS: Final = (
 
 
 def _written_as(name: str) -> AppliesWhen:
-    short = name.rpartition(".")[2]
-    headers = AppliesWhen("headers.format.class", (name,), user_defined=False)
-    keys = AppliesWhen("keys.format.class", (name,), user_defined=False, either=headers)
-    return AppliesWhen("format.class", (name,), f"only {short} reads it", user_defined=False, either=keys)
+    headers = AppliesWhen("headers.format.class", (name,))
+    keys = AppliesWhen("keys.format.class", (name,), either=headers)
+    return AppliesWhen("format.class", (name,), either=keys)
 
 
 AS_AVRO: Final = _written_as(AVRO)
@@ -120,7 +119,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "format.class",
         Kind.CLASS,
         REQUIRED,
-        "What an object holds.",
+        "Format of data objects.",
         choices=FORMATS,
         shapes=True,
         user_defined=True,
@@ -137,7 +136,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "s3.compression.level",
         Kind.INT,
         -1,
-        "Level of gzip; -1 is the default, a fast one.",
+        "Gzip level; -1 is the default, which is fast.",
         minimum=-1,
         maximum=9,
         shapes=True,
@@ -146,7 +145,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "avro.codec",
         Kind.STRING,
         "null",
-        "Compression inside Avro files.",
+        "Compression codec inside Avro files.",
         choices=choices("null", "deflate", "snappy", "bzip2", "zstandard"),
         shapes=True,
         applies_when=AS_AVRO,
@@ -155,7 +154,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "parquet.codec",
         Kind.STRING,
         "snappy",
-        "Compression inside Parquet files.",
+        "Compression codec inside Parquet files.",
         choices=PARQUET_CODECS,
         shapes=True,
         applies_when=AS_PARQUET,
@@ -164,7 +163,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "export.parquet.row.group.bytes",
         Kind.INT,
         134_217_728,
-        "Bytes of records in memory that make a row group.",
+        "Bytes of records in memory per row group.",
         minimum=1 << 20,
         maximum=1 << 30,
         shapes=True,
@@ -174,7 +173,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "json.decimal.format",
         Kind.STRING,
         "BASE64",
-        "How a decimal is written in JSON.",
+        "How decimals are written to JSON.",
         choices=choices("BASE64", "NUMERIC"),
         ignore_case=True,
         shapes=True,
@@ -184,7 +183,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "export.json.array",
         Kind.BOOLEAN,
         False,
-        "One JSON array per object instead of one JSON text per line.",
+        "Write one JSON array per object instead of one JSON value per line.",
         shapes=True,
         applies_when=AS_JSON,
     ),
@@ -192,7 +191,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "format.bytearray.extension",
         Kind.STRING,
         ".bin",
-        "Extension of ByteArrayFormat's objects.",
+        "File extension of objects in ByteArrayFormat.",
         check=validators.extension,
         shapes=True,
     ),
@@ -200,7 +199,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "format.bytearray.separator",
         Kind.STRING,
         None,
-        "What ByteArrayFormat writes after every record; a line feed unless set.",
+        "Separator that ByteArrayFormat writes after every record; a line feed unless set.",
         shapes=True,
         untrimmed=True,
     ),

@@ -33,22 +33,23 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "export.kafka.conn.id",
         Kind.STRING,
         "kafka_default",
-        "Airflow connection that says how to reach Kafka.",
+        "Airflow connection for Kafka.",
         check=validators.not_blank,
     ),
     Property(
         "export.read.timeout.ms",
         Kind.INT,
         60_000,
-        "A range that makes no progress for so long has failed.",
+        "A range that makes no progress for this long fails.",
         minimum=1000,
     ),
 )
 
 FAMILIES: Final[tuple[Family, ...]] = (
-    Family(PRODUCER, Ignored("dead letters are produced by the client that reads: consumer.override.*")),
+    Family(PRODUCER, Ignored("the client that reads also produces dead letters: use consumer.override.*")),
     Family(
-        "admin.override.", Ignored("the topic of dead letters is made by the client that reads: consumer.override.*")
+        "admin.override.",
+        Ignored("the client that reads also creates the topic of dead letters: use consumer.override.*"),
     ),
 )
 
@@ -73,9 +74,9 @@ class Special:
 
 
 Meaning = Renamed | Special | Ignored | Refused
-_NO_GROUP = Ignored("no consumer group is joined: partitions are planned, positions are in the bucket's log")
+_NO_GROUP = Ignored("no consumer group is joined: positions are kept in the log in the bucket")
 _NO_POLL = Ignored("a task reads its range to the end; export.read.timeout.ms bounds it")
-_BYTES = Ignored("converters get the record's bytes")
+_BYTES = Ignored("converters read the raw bytes")
 _PEM_ONLY = Refused("librdkafka reads no Java key stores", "convert it to PEM files")
 _GSSAPI = Refused("Kerberos is not supported yet", "use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
 _OAUTH = Refused(
@@ -133,7 +134,7 @@ JAVA: Final[dict[str, Meaning]] = {
     "ssl.keymanager.algorithm": _PEM_ONLY,
     "ssl.trustmanager.algorithm": _PEM_ONLY,
     "ssl.engine.factory.class": _PEM_ONLY,
-    "ssl.secure.random.implementation": Ignored("OpenSSL brings its own"),
+    "ssl.secure.random.implementation": Ignored("OpenSSL has its own"),
     "security.providers": _TLS,
     **dict.fromkeys(
         (
@@ -177,11 +178,11 @@ JAVA: Final[dict[str, Meaning]] = {
     **dict.fromkeys(("key.deserializer", "value.deserializer"), _BYTES),
     "allow.auto.create.topics": Ignored("topics are only read"),
     "exclude.internal.topics": Ignored("internal topics are exported only if they are named"),
-    "metric.reporters": Ignored("Java metrics have no place here"),
-    "metrics.num.samples": Ignored("Java metrics have no place here"),
-    "metrics.recording.level": Ignored("Java metrics have no place here"),
-    "metrics.sample.window.ms": Ignored("Java metrics have no place here"),
-    "auto.include.jmx.reporter": Ignored("Java metrics have no place here"),
+    "metric.reporters": Ignored("there are no Java metrics"),
+    "metrics.num.samples": Ignored("there are no Java metrics"),
+    "metrics.recording.level": Ignored("there are no Java metrics"),
+    "metrics.sample.window.ms": Ignored("there are no Java metrics"),
+    "auto.include.jmx.reporter": Ignored("there are no Java metrics"),
     "interceptor.classes": Refused("interceptors are Java code", "leave them out"),
 }
 #: librdkafka's names whose values an Airflow connection may hold and a report may show.
@@ -239,7 +240,7 @@ def apply_producer_rules(config: ParsedConfig, reader: Mapping[str, tuple[str, G
         other = reader.get(bare)
         if other is None or other[1].text.strip() != config.given[given].text.strip():
             config.add_hidden_problem(
-                given, f"dead letters are produced by the client that reads: set {OVERRIDE}{bare} to the same"
+                given, f"the client that reads also produces dead letters: set {OVERRIDE}{bare} to the same value"
             )
 
 

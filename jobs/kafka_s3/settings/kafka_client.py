@@ -86,7 +86,7 @@ def translate_stores(layer: ClientLayer) -> Client:
         if isinstance(JAVA.get(name), Renamed | Special | Ignored):
             translation.add(name)
         else:
-            message = f"is not known here: OpenSSL's defaults hold.{near_match(name, JAVA)}"
+            message = f"is not a known TLS property: OpenSSL's defaults apply.{near_match(name, JAVA)}"
             client.problems.append(Problem(layer.given[name][0], None, message))
     client.rows = [replace(row, meaning=row.meaning.replace("Kafka client", "Registry client")) for row in client.rows]
     return client
@@ -109,7 +109,7 @@ def _check_login(client: Client) -> None:
         message = f"must be set with security.protocol={given['security.protocol']}: one of {', '.join(_MECHANISMS)}"
         client.problems.append(Problem("sasl.mechanism", None, message))
     elif mechanism in _MECHANISMS and not given.get("sasl.username"):
-        client.problems.append(Problem(_JAAS, None, f"must hold username and password for {mechanism}"))
+        client.problems.append(Problem(_JAAS, None, f"must contain username and password for {mechanism}"))
 
 
 @dataclass(slots=True)
@@ -131,14 +131,14 @@ class _Layer:
         match meaning:
             case None:
                 near = near_match(name, JAVA)
-                self._refuse(written, f"is not a Kafka consumer property that is known here.{near}")
+                self._refuse(written, f"is not a known Kafka consumer property.{near}")
             case Refused(reason, way_out):
                 if name == "interceptor.classes" and _is_monitoring(given.text):
-                    self._row(written, given, "needless: Confluent's monitoring has no place here", shown="")
+                    self._ignored(written, given, "Confluent's monitoring is not used", shown="")
                 else:
                     self._refuse(written, f"{reason}: {way_out}")
             case Ignored(reason):
-                self._row(written, given, f"needless: {reason}", shown=HIDDEN if "password" in name else given.text)
+                self._ignored(written, given, reason, shown=HIDDEN if "password" in name else given.text)
             case Renamed() | Special():
                 if not given.resolved:
                     self.client.unresolved.add(name)
@@ -158,7 +158,7 @@ class _Layer:
 
     def _native(self, name: str, given: Given) -> None:
         if name.endswith("_cb"):
-            self._row(name, given, "needless: the exporter brings its own callbacks", shown="")
+            self._ignored(name, given, "the exporter sets its own callbacks", shown="")
             return
         shown = given.text if name in SHOWN_NATIVE else HIDDEN
         self._set(ALIASES.get(name, name), given.text, name, given, shown)
@@ -199,7 +199,7 @@ class _Layer:
                 if text.lower() in ("https", "", "none"):
                     self._set(name, text.lower() or "none", written, given, text)
                 else:
-                    self._refuse(written, "must be https, or blank to turn the check off")
+                    self._refuse(written, "must be https, or blank to turn verification off")
             case _:
                 self._store(name, text, written, given, shown)
 
@@ -223,7 +223,7 @@ class _Layer:
             return
         mechanism = self._other("sasl.mechanism")
         if mechanism and mechanism not in login.mechanisms:
-            self._refuse(written, f"holds a login for {' or '.join(login.mechanisms)}, not for sasl.mechanism")
+            self._refuse(written, f"contains a login for {' or '.join(login.mechanisms)}, not for sasl.mechanism")
             return
         self._set("sasl.username", login.username, written, given, HIDDEN)
         self._set("sasl.password", login.password, written, given, None)
@@ -282,6 +282,11 @@ class _Layer:
     def _row(self, written: str, given: Given, meaning: str, shown: str) -> None:
         value = HIDDEN if given.secret else shown
         self.client.rows.append(ResolvedProperty(written, value, given.source.value, meaning))
+
+    def _ignored(self, written: str, given: Given, reason: str, shown: str) -> None:
+        value = HIDDEN if given.secret else shown
+        row = ResolvedProperty(written, value, given.source.value, f"ignored: {reason}", ignored=True)
+        self.client.rows.append(row)
 
     def _refuse(self, written: str, message: str) -> None:
         # Never with the value: whatever a misspelt property holds may be a password.
@@ -345,7 +350,7 @@ def parse_jaas(text: str) -> Login | str:
     if options.get("tokenauth", "false").lower() == "true":
         return "logs in with a delegation token, which is not supported yet"
     if not options.get("username") or "password" not in options:
-        return "names no username or no password"
+        return "must contain both username and password"
     return Login(options["username"], options["password"], _MODULES[module])
 
 

@@ -87,31 +87,41 @@ _PARTITIONERS = tuple(
 _EXTRACTORS = tuple(
     Choice(name, (f"{TIME_PARTITIONER}${name}TimestampExtractor",)) for name in ("Wallclock", "Record", "RecordField")
 )
-TIME: Final = AppliesWhen("partitioner.class", TIME_BASED, "only time-based partitioners read it, as in the sink")
-_FORMATTED = AppliesWhen("partitioner.class", (TIME_PARTITIONER,), "only TimeBasedPartitioner reads it, as in the sink")
-_BY_FIELD = AppliesWhen("partitioner.class", (FIELD_PARTITIONER,), "only FieldPartitioner reads it")
-_BY_FIELD_TIME = AppliesWhen("timestamp.extractor", ("RecordField",), "only timestamp.extractor=RecordField reads it")
+TIME: Final = AppliesWhen("partitioner.class", TIME_BASED, user_defined=True)
+_FORMATTED = AppliesWhen("partitioner.class", (TIME_PARTITIONER,), user_defined=True)
+_BY_FIELD = AppliesWhen("partitioner.class", (FIELD_PARTITIONER,), user_defined=True)
+_BY_FIELD_TIME = AppliesWhen("timestamp.extractor", ("RecordField",), user_defined=True)
 
 PROPERTIES: Final[tuple[Property, ...]] = (
     Property(
         "topics.dir",
         Kind.STRING,
         "topics",
-        "First part of every data key; blank leaves it out.",
+        "First part of every data key; blank omits it.",
         check=validators.data_folder,
         shapes=True,
     ),
     Property(
-        "directory.delim", Kind.STRING, "/", "Between the parts of a key.", check=validators.not_blank, shapes=True
+        "directory.delim",
+        Kind.STRING,
+        "/",
+        "Separator between the parts of a key.",
+        check=validators.not_blank,
+        shapes=True,
     ),
     Property(
-        "file.delim", Kind.STRING, "+", "Between topic, partition, offset.", check=validators.file_delim, shapes=True
+        "file.delim",
+        Kind.STRING,
+        "+",
+        "Separator between topic, partition and offset in the name of an object.",
+        check=validators.file_delim,
+        shapes=True,
     ),
     Property(
         "filename.offset.zero.pad.width",
         Kind.INT,
         10,
-        "Digits of the start offset in an object's name, at least.",
+        "Minimum number of digits of the start offset in the name of an object.",
         minimum=0,
         maximum=255,
         shapes=True,
@@ -120,7 +130,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "s3.schema.partition.affix.type",
         Kind.STRING,
         "NONE",
-        "Put schema_name=<name of the value's schema, or null> before or after the path.",
+        "Put schema_name=<name of the value's schema, or null> before (PREFIX) or after (SUFFIX) the path.",
         choices=choices("NONE", "PREFIX", "SUFFIX"),
         shapes=True,
     ),
@@ -128,7 +138,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "partitioner.class",
         Kind.CLASS,
         DEFAULT_PARTITIONER,
-        "What makes a record's path.",
+        "Class that derives the path of a record.",
         choices=_PARTITIONERS,
         shapes=True,
         user_defined=True,
@@ -137,7 +147,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "partition.field.name",
         Kind.LIST,
         (),
-        "Fields of the value that make the path, in this order; nested ones as a.b.",
+        "Fields of the value that make up the path, in this order; nested fields as a.b.",
         check=validators.field_path,
         shapes=True,
         applies_when=_BY_FIELD,
@@ -146,7 +156,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "partition.duration.ms",
         Kind.LONG,
         -1,
-        "Span of time of a path; it begins at multiples of it in local time.",
+        "Time span of a path; it starts at multiples of itself in local time.",
         check=validators.duration,
         shapes=True,
         applies_when=_FORMATTED,
@@ -164,17 +174,20 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "locale",
         Kind.STRING,
         "",
-        "Language of names in the path, as a tag: en, pt-BR.",
+        "Language of names in the path, as a tag such as en or pt-BR.",
         check=validators.locale,
         shapes=True,
         applies_when=TIME,
     ),
-    Property("timezone", Kind.STRING, "", "Zone of the schedule and of paths.", check=validators.timezone, shapes=True),
+    Property(
+        "timezone", Kind.STRING, "", "Time zone of the schedule and of paths.", check=validators.timezone, shapes=True
+    ),
     Property(
         "timestamp.extractor",
         Kind.STRING,
         "Wallclock",
-        "The time that makes the path: Wallclock (the run's logical time), Record or RecordField.",
+        "The time that decides the path: Wallclock (the run's logical time), Record (Kafka's timestamp) or"
+        " RecordField (a field of the value).",
         choices=_EXTRACTORS,
         shapes=True,
         user_defined=True,
@@ -184,7 +197,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "timestamp.field",
         Kind.STRING,
         "timestamp",
-        "Field of the value that holds the time; nested as a.b.",
+        "Field of the value that holds the time; a nested field as a.b.",
         check=validators.field_path,
         shapes=True,
         applies_when=_BY_FIELD_TIME,
@@ -194,14 +207,14 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         Kind.BOOLEAN,
         True,
         "Not a property of the sink.",
-        Refused("the sink has no such property", "leave it out: directories of fields are always name=value"),
+        Refused("the sink has no such property", "remove it: directories of fields are always name=value"),
     ),
 )
 
 _EXAMPLES: Final = {
-    "locale": "locale=en, say",
-    "timezone": "timezone=UTC, say",
-    "path.format": "'year'=YYYY/'month'=MM/'day'=dd, say",
+    "locale": "for example locale=en",
+    "timezone": "for example timezone=UTC",
+    "path.format": "for example 'year'=YYYY/'month'=MM/'day'=dd",
 }
 
 
@@ -221,9 +234,11 @@ def _folders(config: ParsedConfig) -> None:
         return
     topics_dir, log_dir = config.text("topics.dir"), config.text("export.log.dir")
     if f"{topics_dir}/".startswith(f"{log_dir}/") or (not topics_dir and log_dir in config.listed("topics")):
-        config.add_problem("export.log.dir", "the data of topics.dir would lie among the logs: choose another folder")
+        config.add_problem(
+            "export.log.dir", "the data in topics.dir would be mixed with the logs: choose another folder"
+        )
     if config.text("directory.delim") in config.text("file.delim"):
-        config.add_problem("file.delim", "must not hold directory.delim: names could not be read back")
+        config.add_problem("file.delim", "must not contain directory.delim: object names could not be parsed")
 
 
 def _time(config: ParsedConfig) -> None:
@@ -259,7 +274,7 @@ def _pattern(config: ParsedConfig) -> None:
         config.add_problem("path.format", str(error))
         return
     if leads_out(path, config.text("directory.delim")):
-        config.add_problem("path.format", "no part of a path may be '.' or '..': keys would lead out of their folder")
+        config.add_problem("path.format", "no part of a path may be '.' or '..': keys would leave their folder")
 
 
 def build_layout(config: ParsedConfig, naming: Naming) -> KeyLayout:

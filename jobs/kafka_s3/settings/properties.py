@@ -86,16 +86,17 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class AppliesWhen:
-    """A property is read only under certain values of another one; else it is needless because of `reason`.
+    """A property is read only under certain values of another one, and ignored otherwise.
 
-    `values`: of a list one element is enough; `None` stands for any value that is set. `user_defined`: a class of
-    the user's own there reads it too. `both`: that has to hold as well. `either`: that is enough too.
+    `values`: of a list one element is enough; `None` stands for any value that is set. `text`: the condition in words,
+    where it is not just names and values. `user_defined`: a class of the user's own there reads it too. `both`: that
+    has to hold as well. `either`: that is enough too.
     """
 
     name: str
     values: tuple[Value, ...] | None
-    reason: str = ""
-    user_defined: bool = True
+    text: str = ""
+    user_defined: bool = False
     both: AppliesWhen | None = None
     either: AppliesWhen | None = None
 
@@ -104,8 +105,32 @@ class AppliesWhen:
         if self.values is None:
             return bool(value)
         if isinstance(value, tuple):
-            return any(each in self.values for each in value)
+            return any(element in self.values for element in value)
         return value in self.values or (self.user_defined and isinstance(value, str) and user_defined.is_path(value))
+
+    def condition(self) -> str:
+        """What has to hold, behind the word "unless".
+
+        >>> AppliesWhen("a.class", ("of.Avro",), either=AppliesWhen("b", (True,))).condition()
+        'a.class=Avro or b=true'
+        >>> AppliesWhen("partitioner.class", ("Daily", "Hourly"), user_defined=True).condition()
+        'partitioner.class is Daily, Hourly or your own class'
+        """
+        if self.text:
+            return self.text
+        parts = [self._own_part()]
+        parts += [f"and {self.both.condition()}"] if self.both is not None else []
+        parts += [f"or {self.either.condition()}"] if self.either is not None else []
+        return " ".join(parts)
+
+    def _own_part(self) -> str:
+        if self.values is None:
+            return f"{self.name} is set"
+        names = [render(value).rpartition(".")[2] for value in self.values]
+        names += ["your own class"] if self.user_defined else []
+        if len(names) == 1:
+            return f"{self.name}={names[0]}"
+        return f"{self.name} is {', '.join(names[:-1])} or {names[-1]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +168,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """All properties that begin with `prefix` and have no row of their own; `doc` says what honoured ones do."""
+    """All properties that begin with `prefix` and have no row of their own; `doc` says what supported ones do."""
 
     prefix: str
     status: Status
@@ -166,6 +191,7 @@ class ResolvedProperty:
     value: str
     source: str
     meaning: str
+    ignored: bool = False  # it is accepted, and has no effect
 
 
 def choices(*names: str) -> tuple[Choice, ...]:

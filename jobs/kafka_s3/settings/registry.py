@@ -34,8 +34,8 @@ USER_INFO: Final = "USER_INFO"
 URL: Final = "URL"
 STATIC_TOKEN: Final = "STATIC_TOKEN"  # noqa: S105  # the name of a kind of token
 _TOKENS: Final = "is not supported: set bearer.auth.credentials.source=STATIC_TOKEN and bearer.auth.token"
-_NOT_WRITTEN = Ignored("nothing is registered: only who writes to the topic reads it")
-_AS_WRITTEN = Ignored("schemas are kept as their writer made them")
+_NOT_WRITTEN = Ignored("nothing is registered: only producers use it")
+_AS_WRITTEN = Ignored("schemas are kept as their producers wrote them")
 _FEW = Ignored("schemas are few and small")
 _URL: Final = "schema.registry.url"
 _SOURCE: Final = "basic.auth.credentials.source"
@@ -57,7 +57,7 @@ _PLACES: Final = {"ssl.ca.pem": "ssl.truststore.location"}
 
 
 class SubjectNames(enum.Enum):
-    """Which of the registry's subjects says the version of a schema."""
+    """Which subject of the registry holds the versions of a schema."""
 
     TOPIC = "io.confluent.kafka.serializers.subject.TopicNameStrategy"
     RECORD = "io.confluent.kafka.serializers.subject.RecordNameStrategy"
@@ -75,13 +75,13 @@ class RegistrySettings:
 def properties(side: str) -> tuple[Property, ...]:
     """Those of one side's AvroConverter."""
     prefix = f"{side}.converter."
-    only = AppliesWhen(f"{side}.converter", (AVRO_CONVERTER,), "only AvroConverter reads it", user_defined=False)
+    only = AppliesWhen(f"{side}.converter", (AVRO_CONVERTER,))
     return (
         Property(
             f"{prefix}schema.registry.url",
             Kind.LIST,
             (),
-            "Where the schema registry is; required.",
+            "URLs of the schema registry; required.",
             check=validators.registry_url,
             applies_when=only,
             lenient=True,
@@ -90,7 +90,7 @@ def properties(side: str) -> tuple[Property, ...]:
             f"{prefix}{side}.subject.name.strategy",
             Kind.CLASS,
             SubjectNames.TOPIC.value,
-            "Which of the registry's subjects says the version of a schema.",
+            "Which subject of the registry holds the versions of a schema.",
             choices=tuple(Choice(names.value) for names in SubjectNames),
             shapes=True,
             applies_when=only,
@@ -104,8 +104,8 @@ def properties(side: str) -> tuple[Property, ...]:
 def _login_rows(prefix: str, only: AppliesWhen) -> tuple[Property, ...]:
     """User and password, or a token: secrets but for where they are."""
     basic, bearer = f"{prefix}basic.auth.credentials.source", f"{prefix}bearer.auth.credentials.source"
-    with_user = AppliesWhen(basic, (USER_INFO,), "only basic.auth.credentials.source=USER_INFO reads it")
-    with_token = AppliesWhen(bearer, (STATIC_TOKEN,), "only bearer.auth.credentials.source=STATIC_TOKEN reads it")
+    with_user = AppliesWhen(basic, (USER_INFO,))
+    with_token = AppliesWhen(bearer, (STATIC_TOKEN,))
     inherited = f"Kafka's login is not handed to the registry: set {USER_INFO} and {prefix}basic.auth.user.info"
     sources = (Choice(URL), Choice(USER_INFO), Choice("SASL_INHERIT", refused=inherited))
     tokens = ("OAUTHBEARER", "SASL_OAUTHBEARER_INHERIT", "CUSTOM")
@@ -122,16 +122,16 @@ def _login_rows(prefix: str, only: AppliesWhen) -> tuple[Property, ...]:
     def token(name: str, kind: Kind, default: str | None, doc: str) -> Property:
         return Property(f"{prefix}bearer.auth.{name}", kind, default, doc, applies_when=with_token, lenient=True)
 
-    where = "Where user and password of the registry are: USER_INFO or the URL."
-    instead = "STATIC_TOKEN: a token of the registry instead of user and password."
+    where = "Where the user name and password for the registry come from: USER_INFO or the URL."
+    instead = "STATIC_TOKEN: authenticate with a token instead of a user name and password."
     return (
         Property(basic, Kind.STRING, URL, where, choices=sources, applies_when=only, lenient=True),
-        user_info("basic.auth.user.info", "user:password."),
-        user_info("schema.registry.basic.auth.user.info", "The older name of basic.auth.user.info."),
+        user_info("basic.auth.user.info", "User name and password for the registry, as user:password."),
+        user_info("schema.registry.basic.auth.user.info", "Older name of basic.auth.user.info."),
         Property(bearer, Kind.STRING, "", instead, choices=token_sources, applies_when=only, lenient=True),
-        token("token", Kind.PASSWORD, None, "The token."),
-        token("logical.cluster", Kind.STRING, "", "The registry's cluster that the token is for."),
-        token("identity.pool.id", Kind.STRING, "", "The pool of identities of the token."),
+        token("token", Kind.PASSWORD, None, "Token for the registry."),
+        token("logical.cluster", Kind.STRING, "", "Logical cluster of the registry that the token is for."),
+        token("identity.pool.id", Kind.STRING, "", "Identity pool of the token."),
     )
 
 
@@ -161,7 +161,7 @@ def _ignored_rows(prefix: str) -> tuple[Property, ...]:
         **dict.fromkeys(writing, _NOT_WRITTEN),
         **dict.fromkeys(as_written, _AS_WRITTEN),
         **dict.fromkeys(cached, _FEW),
-        "use.latest.version": Ignored("every value is read by the schema that it names"),
+        "use.latest.version": Ignored("every value is read with the schema that it names"),
     }
     return tuple(
         Property(f"{prefix}{name}", Kind.STRING, "", "An option of AvroConverter.", status, lenient=True)
@@ -173,7 +173,7 @@ FAMILIES: Final[tuple[Family, ...]] = tuple(
     Family(
         f"{prefix}schema.registry.ssl.",
         SUPPORTED,
-        "TLS of the registry, as of Kafka: ssl.truststore.location and ssl.keystore.location of type PEM,"
+        "TLS for the registry, as for Kafka: ssl.truststore.location and ssl.keystore.location of type PEM,"
         " ssl.key.password.",
     )
     for prefix in OPTIONS
@@ -187,8 +187,9 @@ def apply_registry_rules(config: ParsedConfig) -> None:
             _tls_rules(config, side)
         else:
             for name in _tls_given(config, side):
-                reason = "needless: only AvroConverter reads it"
-                config.rows.append(ResolvedProperty(name, HIDDEN, config.given[name].source.value, reason))
+                meaning = f"ignored unless {side}.converter=AvroConverter"
+                source = config.given[name].source.value
+                config.rows.append(ResolvedProperty(name, HIDDEN, source, meaning, ignored=True))
 
 
 def build_registry(config: ParsedConfig, side: str) -> RegistrySettings | None:
@@ -253,10 +254,12 @@ def _login_rules(config: ParsedConfig, prefix: str) -> None:
         config.add_problem(f"{prefix}{_TOKEN}", f"is required by {_BEARER}={STATIC_TOKEN}")
     by_url = config.sure(url, source, bearer) and not by_user and not by_token
     if by_url and len(_logins(config.listed(url))) > 1:
-        message = "holds different logins, and the registry's client has one for every address: give all the same one, "
+        message = (
+            "contains different logins, but the registry's client uses one for all URLs: use the same login in each, "
+        )
         config.add_hidden_problem(url, f"{message}or set {_SOURCE}=USER_INFO and {_USER_INFO[0]}")
     if by_user and by_token:
-        config.add_problem(bearer, f"excludes {_SOURCE}=USER_INFO: set one of them")
+        config.add_problem(bearer, f"cannot be combined with {_SOURCE}=USER_INFO: set one of them")
 
 
 def _tls_rules(config: ParsedConfig, side: str) -> None:
@@ -266,7 +269,7 @@ def _tls_rules(config: ParsedConfig, side: str) -> None:
     config.problems += client.problems
     kept = {name for name in _FILES if name in client.properties}
     if client.properties.get(_HOST_CHECK, "https") != "https":
-        message = "the registry's certificate is always checked: leave it out"
+        message = "the registry's certificate is always verified: remove it"
         config.problems.append(Problem(f"{prefix}{_HOST_CHECK}", None, message))
     for target in sorted(client.properties.keys() - kept - {_HOST_CHECK}):
         given = f"{prefix}{_WRITTEN.get(target, target)}"
@@ -274,7 +277,7 @@ def _tls_rules(config: ParsedConfig, side: str) -> None:
         config.problems.append(Problem(given, None, f"{message}{prefix}{_PLACES.get(target, 'ssl.keystore.location')}"))
     if {"ssl.key.location", "ssl.key.password"} & kept and "ssl.certificate.location" not in kept:
         location = f"{prefix}ssl.keystore.location"
-        config.problems.append(Problem(location, None, "must hold the certificate that the key belongs to"))
+        config.problems.append(Problem(location, None, "must contain the certificate that the key belongs to"))
 
 
 def _tls_given(config: ParsedConfig, side: str) -> list[str]:

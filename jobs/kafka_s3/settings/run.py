@@ -53,14 +53,15 @@ class Policies:
         return self.record_data_loss or self.restart_recreated
 
 
-_CLOCK = Ignored("no consumer waits inside Connect here: a run is bounded by its plan, a retry by s3.part.retries")
+_CLOCK = Ignored("there is no consumer to keep alive: a run is bounded by its plan, retries by s3.part.retries")
 PROPERTIES: Final[tuple[Property, ...]] = (
-    Property("flush.size", Kind.INT, REQUIRED, "Records per object.", minimum=1, shapes=True),
+    Property("flush.size", Kind.INT, REQUIRED, "Maximum number of records per object.", minimum=1, shapes=True),
     Property(
         "rotate.interval.ms",
         Kind.LONG,
         -1,
-        "Record time per object, from its first record on; a range's end closes the rest.",
+        "Maximum time span of the records in an object, counted from its first record; the end of a range closes all"
+        " objects.",
         shapes=True,
         applies_when=paths.TIME,
     ),
@@ -68,7 +69,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "partitioner.max.open.files",
         Kind.INT,
         -1,
-        "Objects open at once in a task, -1 for 300; for one more the oldest closes.",
+        "Maximum number of objects that a task keeps open; beyond it the oldest is closed. -1 means 300.",
         check=validators.positive_or_unset,
         shapes=True,
     ),
@@ -76,41 +77,42 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "s3.part.size",
         Kind.INT,
         26_214_400,
-        "Bytes of one part of an upload; a smaller object is one PUT.",
+        "Bytes per part of a multipart upload; a smaller object is a single PUT.",
         minimum=MIN_PART_SIZE,
         out_of_range=f"Part size must be at least: {MIN_PART_SIZE} bytes (5MB)",
         shapes=True,
     ),
-    Property("tasks.max", Kind.INT, 1, "Spark tasks at once.", minimum=1),
+    Property("tasks.max", Kind.INT, 1, "Maximum number of Spark tasks at the same time.", minimum=1),
     Property(
         "export.log.dir",
         Kind.STRING,
         "_kafka_s3",
-        "Key prefix of plans and logs, apart from the data.",
+        "Key prefix of plans and logs, separate from the data.",
         check=validators.folder,
     ),
     Property(
         "export.log.key",
         Kind.PASSWORD,
         "",
-        "Keys of 32 bytes or more that sign plans and log, separated by commas: the first signs, all verify.",
+        "Keys of at least 32 bytes, separated by commas, that sign plans and log entries: the first one signs, all"
+        " of them verify.",
         check=validators.log_keys,
     ),
     Property(
         "export.range.records.max",
         Kind.INT,
         1_000_000,
-        "Offsets that one Spark task reads; a larger range is split.",
+        "Maximum number of offsets per Spark task; a larger range is split.",
         minimum=1,
         shapes=True,
     ),
-    Property("export.batch.records.max", Kind.INT, 20_000_000, "Offsets that one commit covers.", minimum=1),
-    Property("export.batch.bytes.max", Kind.LONG, 17_179_869_184, "Bytes that one commit covers.", minimum=1),
+    Property("export.batch.records.max", Kind.INT, 20_000_000, "Maximum number of offsets per commit.", minimum=1),
+    Property("export.batch.bytes.max", Kind.LONG, 17_179_869_184, "Maximum number of bytes per commit.", minimum=1),
     Property(
         "export.object.bytes.max",
         Kind.LONG,
         -1,
-        "Bytes of records per object, before compression; -1 is no limit.",
+        "Maximum bytes of records per object, before compression; -1 means no limit.",
         check=validators.positive_or_unset,
         shapes=True,
     ),
@@ -118,44 +120,48 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "export.catchup.batches.max",
         Kind.INT,
         168,
-        "Missed schedule boundaries that get a batch of their own; older ones are merged into the first.",
+        "How many missed schedule boundaries get a batch of their own; older ones are merged into the first.",
         minimum=1,
     ),
     Property(
         "export.on.data.loss",
         Kind.STRING,
         "fail",
-        "Offsets gone from Kafka before, or replaced after their export: leave the partition out, or record it.",
+        "What to do if offsets were deleted from Kafka before their export, or replaced after it. fail: exclude the"
+        " partition. record: record the loss and go on.",
         choices=(Choice("fail"), Choice("record")),
     ),
     Property(
         "export.on.topic.recreated",
         Kind.STRING,
         "fail",
-        "A topic that was deleted and created again: leave it out, or begin it anew beside the old one.",
+        "What to do if a topic was deleted and created again. fail: exclude it. restart: export the new topic from"
+        " its start, beside the old one.",
         choices=(Choice("fail"), Choice("restart")),
     ),
     Property(
         "export.timestamps.enable",
         Kind.BOOLEAN,
         False,
-        "Whether the log says how old records are where nothing else of the configuration looks at their timestamps.",
+        "Record in the log how old records are, even if nothing else in the configuration reads their timestamps.",
     ),
-    Property("retry.backoff.ms", Kind.LONG, 5000, "Pause of a topic-partition after a failed put.", _CLOCK),
-    Property("max.write.duration.ms", Kind.LONG, 2**63 - 1, "Time that one put may take.", _CLOCK),
+    Property(
+        "retry.backoff.ms", Kind.LONG, 5000, "How long the sink pauses a partition after a failed upload.", _CLOCK
+    ),
+    Property("max.write.duration.ms", Kind.LONG, 2**63 - 1, "How long one put of the sink may take.", _CLOCK),
     Property(
         "rotate.file.on.partition.change",
         Kind.BOOLEAN,
         True,
-        "Commit all when the path changes.",
-        Ignored("each path has its own object, which another path does not close"),
+        "Close all files when the path changes.",
+        Ignored("every path has its own object, which other paths do not close"),
     ),
     Property(
         "max.open.files.per.partition",
         Kind.INT,
         -1,
         "Not a property of the sink.",
-        Refused("the sink has no such property", "leave it out; the sink's own is partitioner.max.open.files"),
+        Refused("the sink has no such property", "remove it; the sink's property is partitioner.max.open.files"),
     ),
 )
 

@@ -65,31 +65,36 @@ class S3Settings:
     tagging: Tagging | None = None
 
 
-_TAGS = AppliesWhen("s3.object.tagging", (True,), "only s3.object.tagging=true reads it")
+_TAGS = AppliesWhen("s3.object.tagging", (True,))
 PROPERTIES: Final[tuple[Property, ...]] = (
     Property(
         "storage.class",
         Kind.CLASS,
         REQUIRED,
-        "Where objects go: S3.",
+        "Where objects are stored: S3.",
         choices=(Choice("io.confluent.connect.s3.storage.S3Storage"),),
     ),
-    Property("s3.bucket.name", Kind.STRING, REQUIRED, "The bucket.", check=validators.not_blank),
+    Property("s3.bucket.name", Kind.STRING, REQUIRED, "Bucket to write to.", check=validators.not_blank),
     Property("s3.region", Kind.STRING, "us-west-2", "Region of the bucket.", check=validators.not_blank),
-    Property("store.url", Kind.STRING, None, "Another S3 endpoint than Amazon's.", check=validators.store_url),
-    Property("s3.path.style.access.enabled", Kind.BOOLEAN, True, "Bucket in the path, not in the host name."),
-    Property("s3.wan.mode", Kind.BOOLEAN, False, "Reach the bucket through S3's accelerate endpoint."),
+    Property("store.url", Kind.STRING, None, "Endpoint of an S3 other than Amazon's.", check=validators.store_url),
+    Property(
+        "s3.path.style.access.enabled",
+        Kind.BOOLEAN,
+        True,
+        "Put the bucket into the path of a URL, not into its host name.",
+    ),
+    Property("s3.wan.mode", Kind.BOOLEAN, False, "Use S3's accelerate endpoint."),
     Property(
         "s3.object.tagging",
         Kind.BOOLEAN,
         False,
-        "Tag data objects with startOffset, endOffset and recordCount.",
+        "Tag every data object with startOffset, endOffset and recordCount.",
     ),
     Property(
         "s3.object.tagging.key.value.pairs",
         Kind.LIST,
         (),
-        "More tags, as key:value; of equal keys these win.",
+        "Additional tags, as key:value; they override built-in tags of the same key.",
         check=validators.tag,
         applies_when=_TAGS,
     ),
@@ -97,7 +102,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "s3.object.behavior.on.tagging.error",
         Kind.STRING,
         "ignore",
-        "What a refused tagging does: the object stays without tags, or its range fails.",
+        "What to do if tagging fails. ignore: leave the object untagged. fail: fail its range.",
         choices=choices("ignore", "fail"),
         ignore_case=True,
         applies_when=_TAGS,
@@ -106,14 +111,14 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "s3.ssea.name",
         Kind.STRING,
         "",
-        "Server-side encryption.",
+        "Server-side encryption algorithm.",
         choices=choices("", "AES256", "aws:kms", "aws:kms:dsse"),
     ),
     Property(
         "s3.sse.customer.key",
         Kind.PASSWORD,
         None,
-        "Customer's key for server-side encryption with AES256.",
+        "Customer-provided key for server-side encryption with AES256, in base64.",
         check=validators.customer_key,
     ),
     Property("s3.sse.kms.key.id", Kind.STRING, "", "KMS key for server-side encryption."),
@@ -132,45 +137,51 @@ PROPERTIES: Final[tuple[Property, ...]] = (
             "bucket-owner-full-control",
         ),
     ),
-    Property("s3.part.retries", Kind.INT, 3, "Tries of a request to S3 after the first one.", minimum=0, maximum=1000),
-    Property("s3.retry.backoff.ms", Kind.LONG, 200, "Longest pause before the first retry; it doubles.", minimum=0),
-    Property("s3.proxy.url", Kind.STRING, "", "HTTP proxy to S3.", check=validators.url),
-    Property("s3.proxy.user", Kind.STRING, None, "User at the proxy, before the one in its URL."),
-    Property("s3.proxy.password", Kind.PASSWORD, None, "Password at the proxy, before the one in its URL."),
-    Property("s3.http.send.expect.continue", Kind.BOOLEAN, True, "Ask S3 for leave before sending a body."),
+    Property("s3.part.retries", Kind.INT, 3, "Maximum number of retries of a request to S3.", minimum=0, maximum=1000),
+    Property(
+        "s3.retry.backoff.ms",
+        Kind.LONG,
+        200,
+        "Longest delay before the first retry; it doubles with every retry.",
+        minimum=0,
+    ),
+    Property("s3.proxy.url", Kind.STRING, "", "HTTP proxy for requests to S3.", check=validators.url),
+    Property("s3.proxy.user", Kind.STRING, None, "User name for the proxy; overrides the one in its URL."),
+    Property("s3.proxy.password", Kind.PASSWORD, None, "Password for the proxy; overrides the one in its URL."),
+    Property("s3.http.send.expect.continue", Kind.BOOLEAN, True, "Send Expect: 100-continue before a request body."),
     Property(
         "s3.send.digest",
         Kind.BOOLEAN,
         False,
-        "Send the MD5 of every body, which S3 compares.",
+        "Send the MD5 digest of every request body for S3 to verify.",
     ),
     Property(
         "enable.conditional.writes",
         Kind.BOOLEAN,
         True,
         "Never overwrite an object.",
-        Ignored("every write here is conditional, whatever the schedule: it is what makes exports exactly-once"),
+        Ignored("every write is conditional, which is what makes exports exactly-once"),
     ),
     Property(
         "max.files.scan.limit",
         Kind.INT,
         100,
-        "Names tried after a conflict.",
-        Ignored("a name that is taken by other bytes gets a suffix: no offsets are tried"),
+        "How many names the sink tries after a conflict.",
+        Ignored("if a name is taken by other bytes, the new object's name gets a suffix"),
     ),
     Property(
         "s3.elastic.buffer.enable",
         Kind.BOOLEAN,
         False,
-        "Let part buffers grow.",
-        Ignored("buffers hold what has been written and no more"),
+        "Let upload buffers grow on demand.",
+        Ignored("buffers always grow on demand"),
     ),
     Property(
         "s3.elastic.buffer.init.capacity",
         Kind.INT,
         131_072,
-        "First size of a growing part buffer.",
-        Ignored("buffers hold what has been written and no more"),
+        "Initial size of an upload buffer that grows.",
+        Ignored("buffers always grow on demand"),
         minimum=4096,
     ),
 )
@@ -180,21 +191,28 @@ def apply_s3_rules(config: ParsedConfig) -> None:
     """What the sink and S3 itself have no room for."""
     wan = config.recognised["s3.wan.mode"] is True
     if wan and config.sure("s3.path.style.access.enabled") and config.flag("s3.path.style.access.enabled"):
-        config.add_problem("s3.wan.mode", "excludes s3.path.style.access.enabled, whose default is true")
+        config.add_problem(
+            "s3.wan.mode",
+            "cannot be combined with s3.path.style.access.enabled, which is true by default: set it to false",
+        )
     _encryption(config)
     _proxy(config)
     if config.sure("s3.wan.mode") and config.flag("s3.wan.mode"):
         if config.is_set("store.url"):
-            config.add_problem("s3.wan.mode", "excludes store.url: only Amazon's S3 has an accelerate endpoint")
+            config.add_problem(
+                "s3.wan.mode", "cannot be combined with store.url: only Amazon's S3 has an accelerate endpoint"
+            )
         if config.sure("s3.bucket.name") and "." in config.text("s3.bucket.name"):
-            config.add_problem("s3.wan.mode", "needs a bucket without dots in its name: its name becomes a host's")
+            config.add_problem(
+                "s3.wan.mode", "requires a bucket name without dots, since it becomes part of a host name"
+            )
     if config.sure(_PAIRS):
         keys = [pair.partition(":")[0].strip() for pair in config.listed(_PAIRS)]
         if len(set(keys)) < len(keys):
-            config.add_problem(_PAIRS, "names a tag twice")
+            config.add_problem(_PAIRS, "contains a tag twice")
         if len({*keys, *BUILT_IN_TAGS}) > TAGS_MAX:
             built_in = ", ".join(BUILT_IN_TAGS)
-            config.add_problem(_PAIRS, f"S3 has {TAGS_MAX} tags per object, and {built_in} are three of them")
+            config.add_problem(_PAIRS, f"S3 allows {TAGS_MAX} tags per object, {built_in} among them")
 
 
 def _encryption(config: ParsedConfig) -> None:
@@ -202,17 +220,19 @@ def _encryption(config: ParsedConfig) -> None:
         return
     kind = config.text("s3.ssea.name")
     if config.is_set("s3.sse.customer.key") and kind != "AES256":
-        config.add_problem("s3.sse.customer.key", "has an effect only with s3.ssea.name=AES256")
+        config.add_problem("s3.sse.customer.key", "requires s3.ssea.name=AES256")
     if kind.startswith("aws:kms") and not config.is_set("s3.sse.kms.key.id"):
-        config.add_problem("s3.sse.kms.key.id", f"must be set with s3.ssea.name={kind}: the sink would not encrypt")
+        config.add_problem(
+            "s3.sse.kms.key.id", f"is required by s3.ssea.name={kind}: without it the sink would not encrypt"
+        )
     if not kind.startswith("aws:kms") and config.is_set("s3.sse.kms.key.id"):
-        config.add_problem("s3.sse.kms.key.id", "has an effect only with s3.ssea.name=aws:kms")
+        config.add_problem("s3.sse.kms.key.id", "requires s3.ssea.name=aws:kms")
 
 
 def _proxy(config: ParsedConfig) -> None:
     for name in ("s3.proxy.user", "s3.proxy.password"):
         if config.is_set(name) and not config.is_set("s3.proxy.url"):
-            config.add_problem(name, "has an effect only with s3.proxy.url")
+            config.add_problem(name, "requires s3.proxy.url")
 
 
 def build_s3(config: ParsedConfig, session_token: Given | None) -> S3Settings:

@@ -84,53 +84,55 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "rotate.schedule.interval.ms",
         Kind.LONG,
         -1,
-        "The DAG's schedule, aligned to local midnight; unset means hourly.",
+        "Interval of scheduled runs, aligned to local midnight; hourly unless set.",
         check=validators.schedule_interval,
     ),
     Property(
         "export.schedule",
         Kind.STRING,
         "",
-        "When the DAG runs, in `timezone`, instead of rotate.schedule.interval.ms: a cron expression of five fields, a"
-        " preset like @daily, or none: by hand and by assets only.",
+        "When the DAG runs, in `timezone`, instead of rotate.schedule.interval.ms: a cron expression of five fields,"
+        " a preset such as @daily, or none (runs start by hand or by assets only).",
         check=schedule,
     ),
     Property(
         "export.schedule.assets",
         Kind.LIST,
         (),
-        "URIs of Airflow assets: once all of them were updated, a run exports what can be read then.",
+        "URIs of Airflow assets; once all of them have been updated, a run exports everything that is readable by"
+        " then.",
         check=validators.asset_uri,
     ),
     Property(
-        "export.owner", Kind.STRING, "", "Owner of the DAG; unless set, Airflow's default.", check=validators.owner
+        "export.owner", Kind.STRING, "", "Owner of the DAG; Airflow's default unless set.", check=validators.owner
     ),
-    Property("export.tags", Kind.LIST, (), "Tags of the DAG, beside kafka-s3.", check=validators.dag_tag),
+    Property("export.tags", Kind.LIST, (), "Tags of the DAG, in addition to kafka-s3.", check=validators.dag_tag),
     Property(
         "export.verify.schedule",
         Kind.STRING,
         "",
-        "When the DAG `<name>__verify` proves the export, in `timezone`: a cron expression, or a preset like @daily.",
+        "When the DAG `<name>__verify` verifies the export, in `timezone`: a cron expression or a preset such as"
+        " @daily.",
         check=verify_schedule,
     ),
     Property(
         "export.reexport.enable",
         Kind.BOOLEAN,
         True,
-        "Whether there is a DAG `<name>__reexport`, which exports a window of time again.",
+        "Create a DAG `<name>__reexport`, which exports a time window again.",
     ),
     Property(
         "export.reexport.topics.dir",
         Kind.STRING,
         "reexport",
-        "Key prefix of windows that are exported again, each in a folder of its own below it.",
+        "Key prefix of re-exported windows; each window has its own folder below it.",
         check=validators.folder,
     ),
     Property(
         "export.reexport.max.active.runs",
         Kind.INT,
         4,
-        "Windows that `<name>__reexport` exports at once; a backfill has a limit of its own.",
+        "How many windows `<name>__reexport` exports at the same time; a backfill has its own limit.",
         minimum=1,
         maximum=100,
     ),
@@ -148,7 +150,8 @@ def _schedule(config: ParsedConfig) -> None:
         return
     if config.number("rotate.schedule.interval.ms") > 0 and config.optional("export.schedule") is not None:
         config.add_problem(
-            "export.schedule", "excludes rotate.schedule.interval.ms, which says when runs are due as well: set one"
+            "export.schedule",
+            "cannot be combined with rotate.schedule.interval.ms, which also sets the schedule: set one of them",
         )
     if config.number("rotate.schedule.interval.ms") > 0 and not config.text("timezone"):
         config.add_problem("timezone", "timezone configuration must be set when using rotate.schedule.interval.ms")
@@ -159,7 +162,9 @@ def _verify_dag(config: ParsedConfig) -> None:
     if config.sure("name", "export.verify.schedule") and config.optional("export.verify.schedule") is not None:
         longest = 250 - len(VERIFY_SUFFIX)
         if len(config.text("name")) > longest:
-            message = f"needs a shorter name: at most {longest} characters, for a DAG called <name>{VERIFY_SUFFIX}"
+            message = (
+                f"requires a shorter connector name: at most {longest} characters, for the DAG <name>{VERIFY_SUFFIX}"
+            )
             config.add_problem("export.verify.schedule", message)
 
 
@@ -168,17 +173,21 @@ def _reexport(config: ParsedConfig) -> None:
     if wanted and config.flag("export.reexport.enable"):  # by default there is just none
         longest = 250 - len(REEXPORT_SUFFIX)
         if len(config.text("name")) > longest:
-            message = f"needs a shorter name: at most {longest} characters, for a DAG called <name>{REEXPORT_SUFFIX}"
+            message = (
+                f"requires a shorter connector name: at most {longest} characters, for the DAG <name>{REEXPORT_SUFFIX}"
+            )
             config.add_problem("export.reexport.enable", message)
     if not config.sure("topics.dir", "export.log.dir", "export.reexport.topics.dir"):
         return
     again, log_dir = config.text("export.reexport.topics.dir"), config.text("export.log.dir")
     topics_dir = config.text("topics.dir")
     if again == topics_dir or (not topics_dir and again.partition("/")[0] in config.listed("topics")):
-        message = "windows would lie among the live data of topics.dir: choose another folder"
+        message = "re-exported windows would be mixed with the data in topics.dir: choose another folder"
         config.add_problem("export.reexport.topics.dir", message)
     elif f"{again}/".startswith(f"{log_dir}/"):
-        config.add_problem("export.reexport.topics.dir", "windows would lie among the logs: choose another folder")
+        config.add_problem(
+            "export.reexport.topics.dir", "re-exported windows would be mixed with the logs: choose another folder"
+        )
 
 
 def build_schedule(config: ParsedConfig) -> ScheduleSettings:
@@ -254,7 +263,7 @@ def cron_problem(text: str) -> str | None:
     >>> cron_problem("@daily"), cron_problem("30 4 * * mon-fri")
     (None, None)
     >>> cron_problem("0 0 30 2 *")
-    'names a day that no month has: it would never run'
+    'names a day that does not exist: it would never run'
     """
     if text in PRESETS:
         return None
@@ -265,11 +274,14 @@ def cron_problem(text: str) -> str | None:
     for (name, low, high, names), field in zip(_FIELDS, fields, strict=True):
         found = _values(field, low, high, names)
         if found is None:
-            return f"is no cron expression: its {name} must be *, or numbers from {low} to {high} like 1,3-5 or */2"
+            return (
+                f"is not a valid cron expression: its {name} must be *, or numbers from {low} to {high} like 1,3-5"
+                f" or */2"
+            )
         values.append(found)
     days, months = values[2], values[3]
     if fields[4] == "*" and all(min(days) > _LONGEST.get(month, 31) for month in months):
-        return "names a day that no month has: it would never run"
+        return "names a day that does not exist: it would never run"
     return None
 
 

@@ -93,7 +93,7 @@ _NOWHERE: Final = Given("", Source.DEFAULT)
 def _resolve(name: str, given: Given, lookups: Lookups | None, lenient: bool, gathered: Gathered) -> Given | None:
     if name in catalogue.READ_BY_THE_DAG and has_variable(given.text):
         gathered.problems.append(
-            Problem(name, given.text, "must be written out: Airflow reads it while it builds the DAG")
+            Problem(name, given.text, "must not contain a variable: Airflow reads it while it builds the DAG")
         )
         return None
     resolved = _within_reach(name, resolve(given, lookups), lookups)
@@ -158,7 +158,9 @@ def _split_worker(
         elif name in catalogue.CONNECTOR_ONLY:
             gathered.problems.append(Problem(name, text, "belongs in the connector file, not in the worker file"))
         elif name in connect.WORKER_NAMES or name.startswith(connect.WORKER_PREFIXES):
-            gathered.rows.append(ResolvedProperty(name, "", given.source.value, "needless: a Connect worker's own"))
+            gathered.rows.append(
+                ResolvedProperty(name, "", given.source.value, "ignored: only a Connect worker uses it", ignored=True)
+            )
         elif catalogue.find(name) is not None:
             defaults[name] = given
         elif name in kafka.JAVA:

@@ -192,19 +192,19 @@ def _stand_in(prop: Property, given: Given) -> Value:
 
 
 def report_rows(config: ParsedConfig) -> list[ResolvedProperty]:
-    """A row for every property that has an effect, and for every needless one that was given."""
+    """A row for every property that has an effect, and for every ignored one that was given."""
     rows = []
     for name, value in config.values.items():
         prop = config.properties[name]
         given = config.given.get(name)
         if isinstance(prop.status, Ignored) and given is not None:
-            meaning = f"needless: {prop.status.reason}"
+            meaning, ignored = f"ignored: {prop.status.reason}", True
         elif prop.applies_when is not None and not config.applies(prop):
             if given is None:
                 continue
-            meaning = f"needless: {prop.applies_when.reason}"
+            meaning, ignored = f"ignored unless {prop.applies_when.condition()}", True
         elif isinstance(prop.status, Supported):
-            meaning = prop.doc
+            meaning, ignored = prop.doc, False
         else:
             continue
         source = given.source if given else Source.DEFAULT
@@ -214,5 +214,5 @@ def report_rows(config: ParsedConfig) -> list[ResolvedProperty]:
             shown = show(name, given.text)
         else:
             shown = show(name, render(value))
-        rows.append(ResolvedProperty(name, shown, source.value, meaning))
+        rows.append(ResolvedProperty(name, shown, source.value, meaning, ignored))
     return rows

@@ -35,27 +35,27 @@ def not_blank(text: str) -> str | None:
 
 def topic(text: str) -> str | None:
     if text in (".", "..") or not _TOPIC.fullmatch(text):
-        return "holds a name that no Kafka topic can have: 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'"
+        return "contains an invalid topic name: use 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'"
     return None
 
 
 def connector_name(text: str) -> str | None:
     """A connector's name is its DAG's id and the folder of its log, beside the folder `owners`."""
     if not _NAME.fullmatch(text) or text in (".", ".."):
-        return "must be a legal Airflow DAG id: 1 to 250 of A-Z, a-z, 0-9, '_', '.' and '-'"
+        return "must be a valid Airflow DAG id: 1 to 250 of A-Z, a-z, 0-9, '_', '.' and '-'"
     if text == "owners":
-        return "is the name of a folder that all connectors share: choose another"
+        return "is reserved for a folder that all connectors share: choose another name"
     if text.endswith(VERIFY_SUFFIX):
-        return f"ends with {VERIFY_SUFFIX}, as the DAGs that verify do: choose another"
+        return f"must not end with {VERIFY_SUFFIX}, which is reserved for verification DAGs: choose another name"
     if text.endswith(REEXPORT_SUFFIX):
-        return f"ends with {REEXPORT_SUFFIX}, as the DAGs that export again do: choose another"
+        return f"must not end with {REEXPORT_SUFFIX}, which is reserved for re-export DAGs: choose another name"
     return None
 
 
 def log_keys(text: str) -> str | None:
     """One key, or several behind commas. One that is blank signs nothing, which nobody would notice."""
     keys = split_keys(text)
-    return problem_of(keys) if all(keys) else "holds no key, or a blank one: leave the property out to sign nothing"
+    return problem_of(keys) if all(keys) else "contains a blank key: remove the property to turn signing off"
 
 
 def split_keys(text: str) -> list[str]:
@@ -66,11 +66,11 @@ def split_keys(text: str) -> list[str]:
 def asset_uri(text: str) -> str | None:
     """What Airflow takes for an asset's URI."""
     if not text.isascii() or not text.isprintable() or " " in text or len(text) > _ASSET_URI_MAX:
-        return f"holds what is no URI of an asset: at most {_ASSET_URI_MAX} ASCII characters, no spaces"
+        return f"contains an invalid asset URI: use at most {_ASSET_URI_MAX} ASCII characters without spaces"
     if "://" not in text or text.startswith("airflow:"):
-        return "holds what is no URI of an asset, like s3://bucket/key or x-kafka-s3://connector"
+        return "contains an invalid asset URI: use one like s3://bucket/key or x-kafka-s3://connector"
     if "@" in text.partition("://")[2].partition("/")[0]:
-        return "must not hold a user or password: it is stored and shown"
+        return "must not contain a user name or password: asset URIs are stored and shown"
     return None
 
 
@@ -80,9 +80,9 @@ def owner(text: str) -> str | None:
 
 def dag_tag(text: str) -> str | None:
     if text == BROKEN_TAG:
-        return f"holds {BROKEN_TAG}, the tag of connectors that cannot run"
+        return f"must not contain {BROKEN_TAG}, the tag of connectors that cannot run"
     if not text.isprintable() or not 0 < len(text) <= 100:
-        return "holds what is no tag: 1 to 100 characters on one line"
+        return "contains an invalid tag: use 1 to 100 characters on one line"
     return None
 
 
@@ -92,7 +92,7 @@ def regular_expression(text: str) -> str | None:
     try:
         re.compile(text)
     except (re.error, RecursionError, OverflowError):
-        return "is not a regular expression that Python understands"
+        return "is not a valid Python regular expression"
     return None
 
 
@@ -129,18 +129,18 @@ def duration(text: str) -> str | None:
 
 
 def field_path(text: str) -> str | None:
-    return None if all(part.strip() for part in text.split(".")) else "holds a blank field name"
+    return None if all(part.strip() for part in text.split(".")) else "contains a blank field name"
 
 
 def extension(text: str) -> str | None:
     if text and (not text.startswith(".") or "/" in text):
-        return "must be empty or begin with a dot and hold no '/': the offset in front of it must stay readable"
+        return "must be empty, or begin with a dot and contain no '/', so that object names can be parsed"
     return None
 
 
 def file_delim(text: str) -> str | None:
     if not text or any(character.isdigit() for character in text) or "/" in text:
-        return "must not be blank nor hold digits or '/': names could not be read back"
+        return "must not be blank or contain digits or '/': object names could not be parsed"
     return None
 
 
@@ -148,14 +148,18 @@ def data_folder(text: str) -> str | None:
     """`topics.dir`, blank or a prefix. Tools that make files of keys climb by `..`, and S3's own console by `//`."""
     parts = text.split("/")
     if text and not all(part and part.isprintable() and part not in (".", "..") for part in parts):
-        return "must be a key prefix like topics or lake/raw: no part that is blank, '.' or '..', no control character"
+        return "must be a key prefix like topics or lake/raw, without blank parts, '.', '..' and control characters"
     return _too_long(text)
 
 
 def _too_long(text: str) -> str | None:
     """A key has 1,024 bytes, of which a topic's name, twice, a path and a file's name need room."""
     size = len(text.encode("utf-8", "surrogatepass"))
-    return None if size <= FOLDER_BYTES_MAX else f"has {size} bytes: at most {FOLDER_BYTES_MAX} leave room for the rest"
+    return (
+        None
+        if size <= FOLDER_BYTES_MAX
+        else f"has {size} bytes: the limit is {FOLDER_BYTES_MAX}, which leaves room for the rest of a key"
+    )
 
 
 def folder(text: str) -> str | None:
@@ -170,16 +174,16 @@ def customer_key(text: str) -> str | None:
         key = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         key = b""
-    return None if len(key) == 32 else "must be the base64 of 32 bytes"
+    return None if len(key) == 32 else "must be 32 bytes in base64"
 
 
 def tag(text: str) -> str | None:
     """One tag as `key:value`; the value may hold colons, and be blank."""
     key, colon, value = (part.strip() for part in text.partition(":"))
     if not colon or not 0 < len(key) <= 128 or len(value) > 256:
-        return "must be tags as key:value, with keys of 1 to 128 and values of 0 to 256 characters"
+        return "must be key:value pairs, with keys of 1 to 128 and values of 0 to 256 characters"
     if not _TAG.fullmatch(key) or not _TAG.fullmatch(value):
-        return "holds what no S3 tag can: it has letters, digits, spaces and + - = . _ : / @"
+        return "contains characters that S3 does not allow in tags: use letters, digits, spaces and + - = . _ : / @"
     return None
 
 
@@ -213,7 +217,7 @@ def url(text: str) -> str | None:
 
 def registry_url(text: str) -> str | None:
     """As `url`, and never blank."""
-    return url(text) if text else "holds a blank URL"
+    return url(text) if text else "contains a blank URL"
 
 
 def user_info(text: str) -> str | None:
@@ -221,15 +225,23 @@ def user_info(text: str) -> str | None:
 
 
 def file_name(text: str) -> str | None:
-    return None if text.isprintable() else "is not the name of a file"
+    return None if text.isprintable() else "is not a valid file name"
 
 
 def envelope_prefix(text: str) -> str | None:
-    return None if re.fullmatch(r"(?:[A-Za-z_][A-Za-z0-9_]*)?", text) else "must begin a name: A-Z, a-z, 0-9 and '_'"
+    return (
+        None
+        if re.fullmatch(r"(?:[A-Za-z_][A-Za-z0-9_]*)?", text)
+        else "must begin a field name: use A-Z, a-z, 0-9 and '_', and no digit first"
+    )
 
 
 def fraction(text: str) -> str | None:
-    return None if re.fullmatch(r"0(?:\.[0-9]{1,15})?|1(?:\.0{1,15})?", text) else "must be between 0 and 1: 0.01, say"
+    return (
+        None
+        if re.fullmatch(r"0(?:\.[0-9]{1,15})?|1(?:\.0{1,15})?", text)
+        else "must be between 0 and 1, for example 0.01"
+    )
 
 
 def path_parts(text: str) -> str | None:
@@ -253,7 +265,7 @@ def store_url(text: str) -> str | None:
         return None
     whole = with_scheme(text)
     if "@" in (urlsplit(whole).netloc if url(whole) is None else ""):
-        return "must not hold a user or password: use aws.access.key.id and aws.secret.access.key"
+        return "must not contain a user name or password: use aws.access.key.id and aws.secret.access.key"
     return url(whole)
 
 

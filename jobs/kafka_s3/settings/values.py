@@ -52,18 +52,15 @@ class FormatSettings:
     envelope: Envelope = Envelope()
 
 
-_AS_WRITTEN = Ignored("schemas are kept as their writer made them")
+_AS_WRITTEN = Ignored("schemas are kept as their producers wrote them")
 _OF_SCHEMAS = AppliesWhen(
     "value.converter",
     (Converter.AVRO.value,),
-    "only values that bring their schemas have more than one",
-    user_defined=False,
     either=AppliesWhen("value.converter.schemas.enable", (True,)),
 )
 _REPORTED = AppliesWhen(
     "behavior.on.null.values",
     ("ignore",),
-    "only behavior.on.null.values=ignore with errors.tolerance=all reads it",
     both=AppliesWhen("errors.tolerance", ("all",)),
 )
 _TRANSITIVE: Final = (
@@ -82,7 +79,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "behavior.on.null.values",
         Kind.STRING,
         "fail",
-        "What a tombstone does.",
+        "What to do with a tombstone, a record whose value is null.",
         choices=choices("ignore", "fail", "write"),
         ignore_case=True,
         shapes=True,
@@ -99,44 +96,48 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "tombstone.encoded.partition",
         Kind.STRING,
         "tombstone",
-        "Path part of tombstones, whose keys are written there.",
+        "Path under which the keys of tombstones are written.",
         check=validators.path_parts,
         shapes=True,
-        applies_when=AppliesWhen("behavior.on.null.values", ("write",), "only behavior.on.null.values=write reads it"),
+        applies_when=AppliesWhen("behavior.on.null.values", ("write",)),
     ),
-    Property("store.kafka.keys", Kind.BOOLEAN, False, "Write keys beside the values.", shapes=True),
+    Property("store.kafka.keys", Kind.BOOLEAN, False, "Write keys, too, in objects beside the values.", shapes=True),
     Property(
         "keys.format.class",
         Kind.CLASS,
         formats.AVRO,
-        "Format of the keys' objects.",
+        "Format of key objects.",
         choices=formats.KEYS_FORMATS,
         shapes=True,
-        applies_when=AppliesWhen("store.kafka.keys", (True,), "only store.kafka.keys=true reads it"),
+        applies_when=AppliesWhen("store.kafka.keys", (True,)),
     ),
-    Property("store.kafka.headers", Kind.BOOLEAN, False, "Write headers beside the values.", shapes=True),
+    Property(
+        "store.kafka.headers", Kind.BOOLEAN, False, "Write headers, too, in objects beside the values.", shapes=True
+    ),
     Property(
         "headers.format.class",
         Kind.CLASS,
         formats.AVRO,
-        "Format of the headers' objects.",
+        "Format of header objects.",
         choices=formats.HEADERS_FORMATS,
         shapes=True,
-        applies_when=AppliesWhen("store.kafka.headers", (True,), "only store.kafka.headers=true reads it"),
+        applies_when=AppliesWhen("store.kafka.headers", (True,)),
     ),
     Property(
         "schema.compatibility",
         Kind.STRING,
         "NONE",
-        "Which records share an object with others of another schema.",
+        "Compatibility under which records of different schemas share an object.",
         choices=COMPATIBILITIES,
         shapes=True,
         applies_when=_OF_SCHEMAS,
     ),
-    Property("schemas.cache.config", Kind.INT, 1000, "Schemas kept at hand.", Ignored("schemas are few and small")),
-    Property("enhanced.avro.schema.support", Kind.BOOLEAN, True, "Keep Avro packages and enums.", _AS_WRITTEN),
-    Property("connect.meta.data", Kind.BOOLEAN, True, "Write connect.* into Avro schemas.", _AS_WRITTEN),
-    Property("allow.optional.map.keys", Kind.BOOLEAN, False, "Let map keys be optional in Avro.", _AS_WRITTEN),
+    Property(
+        "schemas.cache.config", Kind.INT, 1000, "Number of schemas to cache.", Ignored("schemas are few and small")
+    ),
+    Property("enhanced.avro.schema.support", Kind.BOOLEAN, True, "Preserve Avro packages and enums.", _AS_WRITTEN),
+    Property("connect.meta.data", Kind.BOOLEAN, True, "Write Connect's metadata into Avro schemas.", _AS_WRITTEN),
+    Property("allow.optional.map.keys", Kind.BOOLEAN, False, "Allow optional map keys in Avro.", _AS_WRITTEN),
 )
 
 _TEXTS: Final = (Converter.STRING.value, Converter.BYTE_ARRAY.value)
@@ -199,7 +200,7 @@ def _values(config: ParsedConfig) -> None:
     elif written == formats.PARQUET and not _are_records(converter):
         config.add_problem(
             "value.converter",
-            f"a Parquet file holds records, and values of {_short(converter)} are none: {_TO_JSON} or"
+            f"Parquet files contain records, and values of {_short(converter)} are not records: {_TO_JSON} or"
             f" {formats.AVRO}, or another converter",
         )
 
@@ -234,10 +235,10 @@ def _null_values(config: ParsedConfig) -> None:
     if config.recognised["behavior.on.null.values"] != "write":
         return
     if config.sure("store.kafka.keys") and not config.flag("store.kafka.keys"):
-        config.add_problem("behavior.on.null.values", "write needs store.kafka.keys=true")
+        config.add_problem("behavior.on.null.values", "write requires store.kafka.keys=true")
     path = "tombstone.encoded.partition"
     if config.sure(path, "directory.delim") and leads_out(config.text(path), config.text("directory.delim")):
-        config.add_problem(path, "no part of a path may be '.' or '..': keys would lead out of their folder")
+        config.add_problem(path, "no part of a path may be '.' or '..': keys would leave their folder")
 
 
 def _envelope(config: ParsedConfig) -> None:
@@ -247,13 +248,15 @@ def _envelope(config: ParsedConfig) -> None:
         return
     fields = config.listed(name)
     if len(set(fields)) < len(fields):
-        config.add_problem(name, "names a field twice")
+        config.add_problem(name, "contains a field twice")
     written, converter = config.text("format.class"), config.text("value.converter")
     if written in (formats.BYTE_ARRAY, formats.BLOCK_GZIP) or user_defined.is_path(written):
         what = _short(written) if not user_defined.is_path(written) else "a format of your own"
-        config.add_problem(name, f"{what} writes values as they are, without room for fields: {_TO_JSON}, say")
+        config.add_problem(name, f"{what} writes values as they are and cannot add fields: for example {_TO_JSON}")
     elif not _are_records(converter):
-        config.add_problem(name, f"values of {_short(converter)} are no records that fields could be added to")
+        config.add_problem(
+            name, f"fields can only be added to records, and values of {_short(converter)} are not records"
+        )
 
 
 def _fields(config: ParsedConfig) -> None:
@@ -270,7 +273,7 @@ def _fields(config: ParsedConfig) -> None:
         return
     converter = config.text("value.converter")
     if not _are_records(converter) or config.text("format.class") == formats.BYTE_ARRAY:
-        config.add_problem(name, f"reads fields of the value, and values of {_short(converter)} have none")
+        config.add_problem(name, f"requires values with fields, and values of {_short(converter)} have none")
 
 
 def build_format(config: ParsedConfig) -> FormatSettings:
