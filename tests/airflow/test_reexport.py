@@ -88,7 +88,7 @@ def test_no_two_dags_have_one_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     bag = bag_of(tmp_path, monkeypatch)
     assert bag.import_errors == {}
     assert sorted(bag.dag_ids) == ["a", "a__reexport", "a__reexport-2"]
-    assert "ends with __reexport" in bag.dags["a__reexport-2"].doc_md
+    assert "must not end with __reexport" in bag.dags["a__reexport-2"].doc_md
     assert healthy(bag.dags["a__reexport"])
 
 
