@@ -223,7 +223,7 @@ def test_no_file_that_a_plan_names_is_opened(monkeypatch: pytest.MonkeyPatch) ->
     def opened(*_: object) -> str:
         raise AssertionError("a file was opened")
 
-    monkeypatch.setattr("kafka_s3.settings.value_schema.read_limited", opened)
+    monkeypatch.setattr("kafka_s3.settings.converters.read_limited", opened)
     scene = Scene()
     plain = {"value_converter": "JsonConverter", "value_converter_schemas_enable": "false"}
     plan = _plan(scene, **plain, export_value_schema_file="/dev/zero")
