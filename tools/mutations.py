@@ -47,7 +47,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Mutation:
-    """A wrong change, with the rule of DESIGN §4 or §11 that it breaks, and the histories that have to notice."""
+    """A wrong change, with the rule of docs/protocol.md that it breaks, and the histories that have to notice."""
 
     name: str
     edits: tuple[Edit, ...]

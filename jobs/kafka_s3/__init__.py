@@ -1,3 +1,40 @@
-"""Kafka topics to S3, exactly once: the engine. Importing it costs nothing; see README, "How to read the code"."""
+"""Kafka topics to S3, exactly once: the engine.
+
+Importing it costs nothing. docs/house.md says where to start, docs/protocol.md what the rules are, docs/glossary.md
+what the words mean. A room knows only rooms further down, in this order:
+
+- `cli`: the commands.
+- `spark`: the Spark driver.
+- `wiring`: the one place that chooses adapters.
+- `report`: status, health, forecast, preview.
+- `publish`: asset events, markers of completeness, what was committed.
+- `adopt`, `dead_letters`, `gc`, `reexport`, `rewind`, `sign`, `verify`: one operation each.
+- `export`: a run.
+- `bucket`: what operations share: owners, folders, orphans, windows, the audit of a log.
+- `write`: one range into objects.
+- `plan`: what the next commit covers.
+- `log`: what is exported.
+- `adapters`: Kafka, S3, the registry; the same in memory.
+- `values`: bytes of Kafka to rows to bytes of objects.
+- `settings`: a connector file as frozen values.
+- `avro`: schemas and values under them.
+- `joda`: times, zones and patterns as Joda-Time has them.
+
+What everything shares:
+
+- `ports`: what the engine asks of Kafka, S3, the registry and the dead-letter topic.
+- `user_defined`: classes of the user's, by their Python path.
+- `dead_letter`: a rejected record, in full, with its reason.
+- `records`: records and batches of them.
+- `errors`: the tree of errors, with exit statuses.
+- `bounds`: what numbers and names of stored documents may be.
+- `naming`: every key, made and read.
+- `ranges`: topic-partitions and offset ranges.
+- `signing`: signatures over what a log holds.
+- `shown`: text that is safe to show.
+- `attempts`: the one place where everything is caught.
+- `ordered_pool`: work in parallel, results in order.
+- `crash_points`: named places where a process may die.
+"""
 
 __version__ = "0.1.0"

@@ -1,4 +1,6 @@
-"""The named places where a driver or a task may die, one for each window of the crash table (DESIGN §4).
+"""The named places where a driver or a task may die, one for each row of the crash table.
+
+The table: docs/protocol.md#where-a-process-may-die
 
 `crash_point` costs one comparison while nobody listens. A test sets `listener`, which kills, stops or delays what
 passes.

@@ -190,8 +190,8 @@ def _is_date(text: str) -> bool:
 class LogLayout:
     """Where the log of one connector lies: `<root>/<connector>/<folder>/<epoch>/`.
 
-    `epoch`: the id that whoever began the log has claimed (DESIGN §11.2). A log without one lies in the folders
-    themselves: an earlier release began it, or it is that of a window that was exported again.
+    `epoch`: the id that whoever began the log has claimed (docs/protocol.md#epochs). A log without one lies in the
+    folders themselves: an earlier release began it, or it is that of a window that was exported again.
     """
 
     root: str

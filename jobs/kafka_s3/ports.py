@@ -98,7 +98,7 @@ class ObjectStore(Protocol):
         """Delete the parts of somebody's upload; one that has ended meanwhile is fine."""
 
     def delete(self, key: str) -> None:
-        """Delete an object; a missing one is fine. Only garbage collection calls it (DESIGN §4.6)."""
+        """Delete an object; a missing one is fine. Only what docs/protocol.md#deletion allows is deleted."""
 
 
 def check_size(key: str, size: int, limit: int | None) -> None:

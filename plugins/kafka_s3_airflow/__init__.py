@@ -1,8 +1,26 @@
 """The exporter in Airflow: DAGs made of connector files, their three tasks, the plugin.
 
-For DAGs of one's own: `kafka_to_s3` is the task group plan -> export -> complete, `export_params` its trigger form,
+To write a DAG by hand: `kafka_to_s3` is the task group plan -> export -> complete, `export_params` its trigger form,
 `export_schedule` a connector's schedule, `export_docs` its description. They are looked up when they are asked for:
 Airflow imports this package in every one of its processes.
+
+- `dags`: connector files to DAGs.
+- `task_group`: the three tasks as a task group.
+- `tasks`: what `plan` and `complete` do.
+- `operators`: the operator of `export`: spark-submit.
+- `schedules`: a connector's schedule as Airflow takes it.
+- `documents`: a DAG's description.
+- `connections`: connections and secrets of Airflow.
+- `guard`: a task's process ends with its supervisor.
+- `assets`: events of assets for what was committed.
+- `reading`: for DAGs that run on these: the objects of an event.
+- `reexport`: the DAG that exports a window again.
+- `verification`: the DAG that verifies an export.
+- `alarms`: a task that fails when a number of an export passes a bound.
+- `metrics`: health in Prometheus' text format.
+- `counters`: commits as metrics of Airflow's.
+- `page`: the page in Airflow's UI.
+- `plugin`: what Airflow has to know by name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`kafka-s3 preview`: DESIGN §8's lines, to the letter."""
+"""`kafka-s3 preview`: one JSON line an object and a rejected record, to the letter."""
 
 import base64
 import gzip

@@ -1,8 +1,9 @@
-"""The layers of DESIGN §6, and what STYLE asks of every file, read off the source itself."""
+"""The rooms of docs/house.md, and what every file has to be like, read off the source itself."""
 
 from __future__ import annotations
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -146,6 +147,40 @@ def _catches_all(handler: ast.ExceptHandler) -> bool:
 
 
 _EVERYTHING = {"Exception", "BaseException"}
+
+
+def contents_pages(root: Path) -> list[str]:
+    """Packages whose docstring leaves one of their modules out, or lists one that is not there."""
+    found = []
+    for page in sorted(root.glob("jobs/kafka_s3/**/__init__.py")) + sorted(root.glob("plugins/*/**/__init__.py")):
+        text = ast.get_docstring(ast.parse(page.read_text())) or ""
+        # A line of the contents: its modules in front of a colon, or in the first cell of a table.
+        entries = re.findall(r"^(?:- (`[^:]+):|\| (`\w+`) \|)", text, re.M)
+        listed = {name for entry in entries for name in re.findall(r"`(\w+)`", "".join(entry))}
+        inside = {path.stem for path in page.parent.glob("*.py")} - {"__init__", "__main__"}
+        inside |= {path.parent.name for path in page.parent.glob("*/__init__.py")}
+        folder = page.parent.relative_to(root)
+        found += [f"{folder}/__init__.py does not list {name}" for name in sorted(inside - listed)]
+        found += [f"{folder}/__init__.py lists {name}, which is not there" for name in sorted(listed - inside)]
+    return found
+
+
+def references(root: Path) -> list[str]:
+    """References to a section of docs/ that does not exist."""
+    sections = {
+        f"docs/{page.name}#{re.sub(r'[^a-z0-9 -]', '', title.lower()).replace(' ', '-')}"
+        for page in (ROOT / "docs").glob("*.md")
+        for title in re.findall(r"^#+ (.+)$", page.read_text(), re.M)
+    }
+    return [
+        f"{path.relative_to(root)}: {name} is not there"
+        for folder in ("jobs", "plugins", "dags", "tests", "tools")
+        for path in sorted((root / folder).rglob("*.py"))
+        for name in re.findall(r"docs/[\w.-]+#[\w-]+", path.read_text())
+        if name not in sections
+    ]
+
+
 CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "rooms": violations,
     "strangers": strangers,
@@ -154,6 +189,8 @@ CHECKS: dict[str, Callable[[Path], list[str]]] = {
     "too long": too_long,
     "shadows": shadows,
     "swallowed": swallowed,
+    "contents pages": contents_pages,
+    "references": references,
 }
 
 #: Operations never know each other, nor do adapters; nor does the run know an operation.
@@ -191,12 +228,20 @@ PLANTED = [
     ),
     ("swallowed", "jobs/kafka_s3/write/writer.py", "try: pass\nexcept: pass", "catches everything"),
     ("swallowed", "jobs/kafka_s3/write/writer.py", "WORD = 'Ignoring.'", "Ignoring"),
+    ("contents pages", "jobs/kafka_s3/plan/novelty.py", "", "plan/__init__.py does not list novelty"),
+    ("contents pages", "plugins/kafka_s3_airflow/page/novelty.py", "", "page/__init__.py does not list novelty"),
+    (
+        "references",
+        "jobs/kafka_s3/ports.py",
+        "# docs/" + "house.md#novelty",
+        "house.md#novelty is not there",
+    ),
 ]
 
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_the_source_keeps_the_rules(name: str) -> None:
-    """Arrows point down, each library has one file, and files, functions, names and handlers are as STYLE has them."""
+    """Arrows point down, each library has one file, and files, functions, names and handlers keep the rules."""
     assert CHECKS[name](ROOT) == []
 
 

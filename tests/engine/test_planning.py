@@ -1,4 +1,4 @@
-"""What a commit will cover: the rules of DESIGN §4.2 one by one, fair shares, and cuts where objects end anyway."""
+"""What a commit will cover: the rules of docs/protocol.md#end-offsets one by one, fair shares, and cuts."""
 
 from __future__ import annotations
 

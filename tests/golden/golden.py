@@ -14,10 +14,10 @@ To see the bytes, make them with both checkouts and compare:
     python -m tests.golden --keep DIR [PART OF A NAME]
 
 When a digest may change. Bytes and keys of data objects, companions, plans, entries and marks: only with a change of
-the format that CHANGELOG names (DESIGN section 11.7), and with it the byte version where the same plan would give other
-bytes. Sentences, names of JSON and metrics: only when they are changed on purpose, which CHANGELOG lists too. A new
-case may be added at any time. Never rewrite the digests to make a test pass: say in the commit which lines changed, and
-why. `python -m tests.golden` rewrites them and prints which ones differ.
+the format that CHANGELOG names (docs/protocol.md#stable-bytes), and with it the byte version where the same plan would
+give other bytes. Sentences, names of JSON and metrics: only when they are changed on purpose, which CHANGELOG lists
+too. A new case may be added at any time. Never rewrite the digests to make a test pass: say in the commit which lines
+changed, and why. `python -m tests.golden` rewrites them and prints which ones differ.
 """
 
 from __future__ import annotations

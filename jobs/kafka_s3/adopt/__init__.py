@@ -1,2 +1,8 @@
-"""Taking over a bucket without a log: `adopt` looks and writes; `objects` reads names, `count` what the last objects
-hold, `decide` where each partition goes on, `positions` a person's own word."""
+"""Takes over a bucket that has data and no log: finds the positions, and begins a log there.
+
+- `adopt`: the operation: looks, reports, writes the first entry.
+- `objects`: what the names of data objects say.
+- `count`: counts records, in objects and in Kafka.
+- `decide`: from all evidence about a partition to its position, or a dispute.
+- `positions`: reads a file of positions.
+"""

@@ -123,8 +123,8 @@ def look(exporter: Exporter, source: RecordSource, choice: Choice, tell: Callabl
 def adopt(exporter: Exporter, found: Found, request: RunRequest) -> Committed:
     """Write the first entry of a new log, then claim the topics. Raises `Fenced` if somebody wrote an entry first.
 
-    Programs of the log that was lost are fenced by that, whatever they do when they wake (DESIGN §11.2). In this order:
-    a claim without an entry would look like a log that was lost. A run claims what is missing.
+    Programs of the log that was lost are fenced by that, whatever they do when they wake (docs/protocol.md#epochs).
+    In this order: a claim without an entry would look like a log that was lost. A run claims what is missing.
     """
     assert found.is_settled, "a dispute is never adopted"
     settings, log = exporter.settings, found.log

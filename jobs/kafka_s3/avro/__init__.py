@@ -1,6 +1,27 @@
 """What values are: Avro schemas, whatever they came as, and values under them in one plain form.
 
-`model` says both. `parse` reads a schema's text, `nodes` is its graph. `datums` reads and writes Avro's binary form,
-`arrow` columns. `compatibility` says which schemas may share an object, `groups` under which schema each record is
-written, `project` how its value gets there, `defaults` and `fields` what stands in and at the end of a path.
+Schemas:
+
+- `model`: a schema, and the plain form of values.
+- `parse`: a schema's text, with the texts it refers to, to a `Schema`.
+- `graph`: text to graph and back: names resolved, logical types read.
+- `nodes`: the types that a graph is made of.
+- `attributes`: logical types and Connect's attributes.
+- `physical_schema`: a schema without what only interprets its values.
+- `compatibility`: which schemas may share an object.
+- `groups`: under which schema each record is written.
+
+Values:
+
+- `datums`: batches of Avro's binary form: checked, read and written.
+- `datum_reader`: one value at a time.
+- `datum_writer`: values to the binary form.
+- `batch_reader`: all rows of a batch at once.
+- `column_nodes`: one class for each Avro type that `batch_reader` reads.
+- `vectors`: reads at many positions of a batch at once.
+- `splice`: from one schema to another by copying bytes.
+- `project`: from one schema to another by values.
+- `defaults`: default values.
+- `fields`: one field of a value, by its path.
+- `arrow`: schemas and values as Arrow columns.
 """

@@ -1,6 +1,7 @@
 """Objects that no log entry lists, and which of them may be deleted.
 
-Why that cannot race (DESIGN §4.6). Let H be the newest entry that was read. An orphan may be deleted if its name says
+Why that cannot race (docs/protocol.md#deletion). Let H be the newest entry that was read. An orphan may be deleted if
+its name says
 
     a start offset below H's position of its partition, and H's generation of its topic; or
     an older generation than H's.
@@ -16,7 +17,7 @@ speaks of H alone, and age plays no part.
 Objects of earlier plans that are still being written (their drivers have lost and do not know it yet) fall under the
 rule as well: nobody can commit them any more.
 
-Objects of windows that were exported again follow a rule of their own, which `reexport.leftovers` says.
+Objects of windows that were exported again follow a rule of their own, which `bucket.window_leftovers` says.
 
 What begins where the log says that records are lost may be their last copy: it waits until somebody asks for it, too
 (`lost`).

@@ -2,6 +2,14 @@
 
 A command parses its options, calls a use case and prints what comes back. Exit status: 0; 1 if something was found
 wrong or went wrong; 2 for a wrong call. `run` and `reexport` alone end with the statuses of errors.py.
+
+- `validate`, `preview`, `plan`, `run`, `status`, `verify`, `sign`, `gc`, `adopt`, `rewind`, `reexport`, `redrive`: a
+  command each.
+- `common`: the arguments and options that commands share, and how they print.
+- `interval`: the interval that a run is for.
+- `problems`: what needs attention, as every command prints it.
+- `record_lines`: the records of `preview`.
+- `spark_submit`: starts the Spark driver.
 """
 
 from __future__ import annotations

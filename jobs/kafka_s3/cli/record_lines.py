@@ -1,4 +1,15 @@
-"""Records written by hand: one JSON object a line, as `preview` takes them (DESIGN §8)."""
+"""Records written by hand: one JSON object a line, as `kafka-s3 preview --records` takes them.
+
+| key | value |
+|---|---|
+| `offset` | required |
+| `topic` | the first configured one if left out |
+| `partition` | 0 if left out |
+| `timestamp` | milliseconds since 1970, or null |
+| `key`, `value` | any JSON: its compact text is the bytes; null or absent: none, a tombstone |
+| `key_base64`, `value_base64` | exact bytes instead |
+| `headers` | a list of `[name, value]`, values by the same rule |
+"""
 
 from __future__ import annotations
 

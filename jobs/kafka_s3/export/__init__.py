@@ -1,8 +1,13 @@
-"""The use cases, over ports.
+"""A run: it closes what an earlier driver left open, then plans, executes and commits until nothing is new.
 
-A run: `run` (the loop), `planner` (what is next), `task` (one range), `uploads` (objects, never overwritten),
-`outcome` (what can be committed), `entries` and `log` (the commit log), `first_use` (owners, and whether the store is
-good enough), `schemas`, `announce`.
-Looking: `status`, `forecast` (what the next run would do), `preview` (what records would become), `verify/`.
-By hand: `rewind` (positions), `adopt/` (a bucket without a log), `garbage/` (what dead runs left), `letters/`.
+- `run`: the loop, and the one place that commits.
+- `exporter`: a connector with its settings, its log and its ports.
+- `task`: one range, from Kafka to objects.
+- `outcome`: of what was executed, what can be committed.
+- `append`: builds entries, and says what losing their slot means.
+- `quiet_interval`: writes down that an interval had nothing new.
+- `marked`: up to when time partitions are marked complete.
+- `sweep`: deletes what dead drivers left, right after a commit.
+- `run_report`: how a run went, and its exit status.
+- `diagnosis`: what is wrong with an export, and what to do.
 """

@@ -34,5 +34,5 @@ class Exporter:
         return open_log(self.store, self.settings.log_root, self.settings.name, self.settings.log_key, self.chance)
 
     def at_work(self) -> Exporter:
-        """The same for one program, which is fenced if the log is begun anew while it works (DESIGN §11.2)."""
+        """The same for one program, which is fenced if the log is begun anew meanwhile (docs/protocol.md#epochs)."""
         return replace(self, opened=self.log)

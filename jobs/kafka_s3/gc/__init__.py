@@ -1,2 +1,5 @@
-"""What dead runs left: `orphans` says which objects may be deleted, and why that cannot race; `places` where such lie;
-`gc` finds and deletes them."""
+"""Garbage collection: finds and deletes what dead runs left. `bucket.orphans` has the rule.
+
+- `gc`: the operation: collects, then deletes.
+- `withdrawn`: objects that a rewind withdrew and that were exported again.
+"""

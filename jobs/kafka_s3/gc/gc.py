@@ -6,7 +6,7 @@
 Why none of this can race with a run, a rewind or another collection is said in `orphans`. `collect` goes by the log
 as it was when it began, so what is committed meanwhile is at or above its positions and is left alone; `delete` reads
 what was committed since all the same, and stops if it lists a key that it must not.
-Nothing is deleted once the log is another one (DESIGN §11.2): that is looked at after all else.
+Nothing is deleted once the log is another one (docs/protocol.md#epochs): that is looked at after all else.
 
 `collect` goes over the windows that were exported again too, by a rule of their own: see `bucket.window_leftovers`.
 

@@ -1,1 +1,9 @@
-"""TODO: contents."""
+"""The commit log: what is exported. The newest entry alone is the state; an entry is never edited and never deleted.
+
+- `entries`: what plans and entries say.
+- `documents`: the bytes of these, and when they are not to be believed.
+- `store`: reads and writes the log over an object store, put-if-absent.
+- `replay`: which ranges and gaps count after rewinds and restarts.
+- `progress`: up to which time the export is complete.
+- `confirmations`: documents older than the signing key that a person confirmed.
+"""

@@ -337,7 +337,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Epoch(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim: from now on this is the connector's log, and none that was begun before (DESIGN §11.2).
+    """A claim: from now on this is the connector's log, and none that was begun before (docs/protocol.md#epochs).
 
     The claim with the highest number counts. It is made by the first entry's writer, once that entry is there.
     """

@@ -1,9 +1,9 @@
 """What may be said of the export: complete up to a time. By one entry of the log alone, and always by these functions.
 
 An entry says of a partition that it has **reached** a time, the end of an interval, if a run that was planned once the
-interval was over found where its records of before end (DESIGN §4.2), and everything up to there is exported: in
-objects that the log lists, refused, or given up as lost, as entries say. What came later, and what no reader could see
-then, is the next interval's.
+interval was over found where its records of before end (docs/protocol.md#end-offsets), and everything up to there is
+exported: in objects that the log lists, refused, or given up as lost, as entries say. What came later, and what no
+reader could see then, is the next interval's.
 
 | what happens | what is reached then |
 |---|---|

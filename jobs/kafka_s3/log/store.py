@@ -7,9 +7,9 @@ A put has three outcomes: written; lost to another writer, whose document is the
 resolved here by reading the key back.
 
 Which log is the connector's is claimed, under a number that only one can have and with an id that nobody else has
-(DESIGN §11.2): the first entry is written where nobody reads, under the id, and then `epoch/<number>` names it. A
-program finds the newest claim when it begins and stays with it, so one that slept while its log was lost, deleted or
-adopted writes where nobody reads, too. What it must not do then is delete, or say that all is well: it looks at the
+(docs/protocol.md#epochs): the first entry is written where nobody reads, under the id, and then `epoch/<number>` names
+it. A program finds the newest claim when it begins and stays with it, so one that slept while its log was lost, deleted
+or adopted writes where nobody reads, too. What it must not do then is delete, or say that all is well: it looks at the
 claims again before (`check_current`).
 """
 

@@ -8,8 +8,9 @@
 | deleted | the topic is not there | nothing | |
 | unreachable | the partition has no leader | nothing: a later try may find one | |
 
-A restart raises the topic's generation, so that no key of the new records is one of the old (DESIGN §3). Nothing is
-withdrawn from the export by it: what was exported stays, and is all that is left of those records.
+A restart raises the topic's generation, so that no key of the new records is one of the old
+(docs/protocol.md#generations). Nothing is withdrawn from the export by it: what was exported stays, and is all that is
+left of those records.
 """
 
 from __future__ import annotations

@@ -39,8 +39,9 @@ def end_offset(
     """Where a range that starts at `start` ends for the records before `end_ms`, and a note if the rule was bent.
 
     The end is the first offset at or after `end_ms`, never above the LSO, never below the start. Two cases take the
-    LSO instead (DESIGN §4.2): the timestamp found lies in the future, so that one bad clock cannot stall the export;
-    or nothing would be read although the first record there is older than `end_ms`, or from the future.
+    LSO instead (docs/protocol.md#end-offsets): the timestamp found lies in the future, so that one bad clock cannot
+    stall the export; or nothing would be read although the first record there is older than `end_ms`, or from the
+    future.
     """
     last_stable = offsets.last_stable
     if timed is None:

@@ -1,4 +1,7 @@
-"""What became of the logs while they were read: asked after the last read, before the commit (DESIGN §4.8)."""
+"""What became of the logs while they were read: asked after the last read, before the commit.
+
+See docs/protocol.md#when-kafka-changed
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ withdrawn: an entry says so, and its next export is another plan, with objects a
     once there is a commit: delete what else lies under the window's keys
 
 The live log is read and never written. Whatever happens at the same time (other windows, a second run of this one, the
-live export), put-if-absent alone decides: one commit, of one plan, as for the live log (DESIGN §4.5).
+live export), put-if-absent alone decides: one commit, of one plan, as for the live log (docs/protocol.md#writes).
 """
 
 from __future__ import annotations

@@ -80,8 +80,9 @@ def find(log: Log, head: Committed, window: Interval) -> Found:
 def surely_before(log: Log, found: Sequence[Candidate], window: Interval) -> frozenset[LiveRange]:
     """Those ranges without timestamps whose plans show that all their records are older than a window.
 
-    A plan for an interval ends in front of the first record at or after the interval's end (DESIGN §4.2), so nothing
-    in it is as new as that; unless the rule was bent. One GET for each plan, and for those of its run before it.
+    A plan for an interval ends in front of the first record at or after the interval's end
+    (docs/protocol.md#end-offsets), so nothing in it is as new as that; unless the rule was bent. One GET for
+    each plan, and for those of its run before it.
     """
     asked: dict[int, list[Candidate]] = {}
     for each in found:

@@ -1,1 +1,7 @@
-"""TODO: contents."""
+"""Tells people and monitors where an export stands. Reads only.
+
+- `status`: the newest entry beside what Kafka says now.
+- `health`: the numbers that alarms and metrics are made of.
+- `forecast`: what the next run would do.
+- `preview`: the objects that given records would become.
+"""

@@ -33,8 +33,12 @@ One module for each topic, with its properties, what is wrong with their values 
 | `schedule` | when runs are due, and cron expressions, the DAGs of a connector |
 | `block_gzip` | the older Block-GZIP connector |
 
-What they are written in: `properties` (what a property is), `validators` (what is wrong with one value), `validation`
-(a configuration whose values were looked at), `catalogue` (all properties by name).
+What they are written in:
+
+- `properties`: what a property is.
+- `validators`: what is wrong with a single value.
+- `validation`: a configuration whose values were looked at.
+- `catalogue`: all properties by name.
 """
 
 from kafka_s3.settings.files import read_text as read_text

@@ -1,1 +1,10 @@
-"""TODO: contents."""
+"""The export as a Spark application. Records never cross the JVM: tasks run the same `export_range` as everything else.
+
+- `driver`: ranges out, results back.
+- `job`: what spark-submit is given.
+- `driver_context`: Airflow's connections and secrets, handed to the driver in its environment.
+- `encryption`: warns if tasks and their secrets travel in clear text.
+- `fingerprint`: whether driver and workers run the same engine.
+- `scratch`: temporary files that end with the process.
+- `parent_death`: a process ends with the one that started it.
+"""

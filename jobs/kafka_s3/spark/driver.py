@@ -39,7 +39,7 @@ SETTINGS_BYTES_MAX: Final = 896 * 1024
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """`jobs/export.py`: one run of one connector; returns the exit status (DESIGN §4, last paragraph)."""
+    """`jobs/export.py`: one run of one connector; returns the exit status (docs/protocol.md#exit-statuses)."""
     arguments = _parser().parse_args(argv)
     die_with_parent()
     try:

@@ -1,2 +1,8 @@
-"""Proving an export: `verify` walks; `log` checks entries and their chain, `positions` that nothing is missing or
-twice, `objects` what is stored, `owners` whose keys these are; `findings` is what comes of it."""
+"""Proves an export: the whole log, every object that it lists and, if asked, what Kafka holds. Reads only.
+
+`bucket.audit` checks the log itself.
+
+- `verify`: the operation.
+- `objects`: compares objects with the log and with Kafka.
+- `owners`: whether the topics belong to this connector, and who could have made the log up.
+"""

@@ -1,6 +1,19 @@
 """The page: every connector's export and each one's commits, inside Airflow's UI and behind its login.
 
-`mount` is all that Airflow's other processes import; `app` is the web layer, made at the first request; `observer`
-asks the buckets and brokers in the background; `history` pages through a log; `views` turns what was found into plain
-values; `runs` asks Airflow's database. `static/` is what the browser gets: one page, one style sheet, one script.
+`static/` is what the browser gets: one page, one style sheet, one script.
+
+- `mount`: what all of Airflow's processes import: where the page is mounted.
+- `app`: the web layer, made at the first request.
+- `folder`: the folder of connector files, read again when it changes.
+- `observer`: asks buckets and brokers in the background.
+- `asked`: answers that are refreshed in the background.
+- `desk`: a bounded pool of threads for what takes a moment.
+- `model`: what the page knows of a connector.
+- `runs`: asks Airflow's database about runs.
+- `history`: the commits of a connector, a page at a time.
+- `views`: all that as the plain values that the browser gets.
+- `scrape`: all that as metrics.
+- `access`: who may see which connector.
+- `headers`: the headers of every answer.
+- `hiding`: what no answer shows.
 """

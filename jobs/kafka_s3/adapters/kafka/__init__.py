@@ -2,9 +2,15 @@
 
 Nothing here joins a consumer group or commits an offset: partitions are assigned, positions live in the bucket.
 
+- `broker`: planning's questions, through the admin client.
+- `reader`: reads a range, one consumer each.
+- `producer`: dead letters into topics.
+- `divergence`: whether a partition's log was truncated, by leader epochs.
+- `client`: configuration and translated errors, for all of them.
+
 How long brokers that are down are waited for: `CONNECT_TIMEOUT_S` when planning begins, `REQUEST_TIMEOUT_S` for each
 question once one has answered, in a few tries that go to different brokers (and a try more to find out which there
-are), `export.read.timeout.ms` while a range is read, and `DELIVERY_TIMEOUT_S` for a letter.
+are), `export.read.timeout.ms` while a range is read, and `DELIVERY_TIMEOUT_S` for a dead letter.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class KafkaSource:
 
 
 class KafkaReader:
-    """Reads one range until the consumer's position reaches its end (DESIGN §4.7).
+    """Reads one range until the consumer's position reaches its end (docs/protocol.md#reading-a-range).
 
     Finished by the first record at or past the end, or by an end-of-partition event there: compaction and
     transaction markers leave holes, so the last offset may never be seen.

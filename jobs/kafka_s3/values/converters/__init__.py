@@ -1,5 +1,36 @@
 """From the bytes that Kafka delivers to rows, a batch at a time.
 
-`build` chooses. `text` makes lines of values without a schema. `structs` are rows over Python values. `typed` reads
-JSON by a schema of the user's.
+- `build`: settings to a converter.
+- `record_converter`: values, keys and headers of a batch together.
+
+Values without a schema:
+
+- `text`: to lines, as they came.
+- `schemaless`: JSON to Python values, as JsonConverter sees it.
+- `connect_anything`: JSON for formats that need a schema: AvroData's `Anything`.
+- `primitives`: Kafka's serializations of single values.
+
+Values with a schema:
+
+- `avro`: as a schema registry's serializers write it.
+- `avro_group`: the values of a batch that have one schema.
+- `envelope`: JsonConverter's `{"schema": ..., "payload": ...}`.
+- `connect_schema`: the schema of an envelope.
+- `connect_avro`: that schema as an Avro schema.
+- `connect_values`: the payload, one record at a time, with a reason where it is bad.
+- `connect_fast`: the payload, at C speed.
+- `connect_weight`: how much memory a payload may become.
+- `typed`: plain JSON by a schema of the user's (`export.value.schema.file`).
+- `typed_values`: one such value, with a reason where it is bad.
+- `typed_forms`: the types that such values are decoded into.
+- `typed_weight`: how much memory such a value may become.
+- `json_limits`: how deep JSON may be, and how many values it may hold.
+
+What is made of them:
+
+- `structs`: rows over Python values.
+- `mixed_schema_rows`: rows of several schemas in one object.
+- `kafka_fields`: the record's own metadata, written into it.
+- `headers`: headers beside the values.
+- `iso`: dates and times as ISO 8601.
 """

