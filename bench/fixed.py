@@ -16,6 +16,7 @@ from rich.table import Table
 from bench.measure import CommandFailed
 from bench.output import console, spread
 from bench.records import BASE_MS, PARTITIONS, produce, values
+from kafka_s3.events import Event
 from kafka_s3.export.run import run
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.publish.announce import mark
@@ -151,5 +152,5 @@ def _measured(code: str, argument: str, environment: dict[str, str]) -> list[flo
     return [float(figure) for figure in ran.stdout.rsplit("measured", 1)[1].split()[: 4 if code == _PARSE else 2]]
 
 
-def _silent(line: str) -> None:
+def _silent(_: Event) -> None:
     """What a run says is not measured."""

@@ -7,11 +7,13 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kafka_s3.events import Tell
 from kafka_s3.log.entries import Entry, Interval, ObjectEntry
 from kafka_s3.log.store import open_log
 from kafka_s3.naming import KeyLayout
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.records import Record
+from kafka_s3.sentences import sentence
 from kafka_s3.settings.converters import Converter, ConverterSettings
 from kafka_s3.settings.formats import Compression, FileSettings, Format, NoCompression
 from kafka_s3.settings.kafka import KafkaSettings
@@ -37,6 +39,11 @@ MINIMAL = {
 _DEFAULT = DefaultPartitioner()
 _STRICT = Policies()
 LATER_MS = 10**15  # a clock far ahead of every timestamp in a test
+
+
+def hear(lines: list[str]) -> Tell:
+    """Keeps the sentences of what is told."""
+    return lambda event: lines.append(sentence(event))
 
 
 def make_settings(

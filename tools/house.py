@@ -39,42 +39,47 @@ FLOORS: Final[tuple[tuple[str, ...], ...]] = (
     ("settings",),
     ("adapters.retry_policy", "avro", "bounds", "joda", "ports", "user_defined"),
     ("dead_letter",),
-    ("records", "errors"),
-    ("attempts", "crash_points", "naming", "ordered_pool", "ranges", "shown", "signing"),
+    ("records", "errors", "sentences"),
+    ("attempts", "crash_points", "events", "naming", "ordered_pool", "ranges", "shown", "signing"),
     ("version",),  # kafka_s3/__init__.py
 )
 
 #: What each room may know: all that it does, and no more.
 KNOWS: Final[Mapping[str, str]] = {
     "cli": (
-        "adapters.kafka adapters.memory adopt bucket dead_letters errors export gc joda log plan ports "
-        "publish ranges records reexport report rewind settings shown sign signing spark values.rows verify "
+        "adapters.kafka adapters.memory adopt bucket dead_letters errors events export gc joda log plan ports "
+        "publish ranges records reexport report rewind sentences settings shown sign signing spark values.rows verify "
         "version wiring write"
     ),
-    "spark": ("adapters.known_schemas bucket errors export log plan reexport settings shown signing version wiring"),
+    "spark": (
+        "adapters.known_schemas bucket errors events export log plan reexport sentences settings shown signing "
+        "version wiring"
+    ),
     "wiring": (
         "adapters.kafka adapters.known_schemas adapters.registry adapters.s3 adapters.watched dead_letters "
-        "export log plan ports settings"
+        "events export log plan ports settings"
     ),
     "report": "bucket errors export log naming plan ports ranges records settings write",
-    "publish": "bucket errors export joda log naming ordered_pool plan ports ranges settings version",
+    "publish": "bucket errors events export joda log naming ordered_pool plan ports ranges settings version",
     "adopt": (
         "bucket errors export log naming plan ports ranges settings values.converters values.formats values.rows"
     ),
-    "dead_letters": "bucket dead_letter errors export log ports ranges",
+    "dead_letters": "bucket dead_letter errors events export log ports ranges",
     "gc": "bucket errors log naming ordered_pool ports settings",
     "reexport": (
-        "bucket crash_points errors export log naming ordered_pool plan ports ranges settings values.formats "
+        "bucket crash_points errors events export log naming ordered_pool plan ports ranges settings values.formats "
         "version write"
     ),
-    "rewind": "errors export log plan ranges",
+    "rewind": "errors events export log plan ranges",
     "sign": "bucket errors log ordered_pool ports signing",
     "verify": "attempts bucket dead_letter errors log naming ordered_pool plan ports ranges settings write",
     "export": (
-        "attempts bucket crash_points errors log naming ordered_pool plan ports ranges records settings shown "
+        "attempts bucket crash_points errors events log naming ordered_pool plan ports ranges records settings shown "
         "version write"
     ),
-    "bucket": ("crash_points dead_letter errors log naming ordered_pool ports ranges settings values.formats write"),
+    "bucket": (
+        "crash_points dead_letter errors events log naming ordered_pool ports ranges settings values.formats write"
+    ),
     "write": (
         "attempts avro crash_points dead_letter errors log naming ports ranges records settings shown "
         "user_defined values.converters values.formats values.partitioners values.rows"
@@ -100,6 +105,7 @@ KNOWS: Final[Mapping[str, str]] = {
     "user_defined": "errors shown",
     "dead_letter": "errors naming ranges records",
     "records": "ranges",
+    "sentences": "events shown",
     "errors": "shown",
 }
 

@@ -12,7 +12,8 @@ from typing import Final
 
 from kafka_s3.adapters.known_schemas import NOTHING_KNOWN, Known, known_schemas, merge
 from kafka_s3.adapters.watched import WatchedSource
-from kafka_s3.export.exporter import Execute, Exporter, Tell
+from kafka_s3.events import Tell
+from kafka_s3.export.exporter import Execute, Exporter
 from kafka_s3.export.task import export_range
 from kafka_s3.log.store import Log, open_log
 from kafka_s3.plan.results import RangeResult, Task

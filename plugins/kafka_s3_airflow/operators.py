@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
-from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +17,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from kafka_s3.spark.job import LOCAL_CONF, application_path, driver_environment
 from kafka_s3.spark.parent_death import die_with_parent
 from kafka_s3.spark.scratch import scratch
+from kafka_s3_airflow.driver_output import DriverOutput
 from kafka_s3_airflow.guard import die_with_supervisor
 from kafka_s3_airflow.tasks import NO_RETRY, SPARK_CONNECTION, for_airflow, interval_of
 
@@ -26,15 +25,6 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 CONF: Final = {"spark.ui.enabled": "false", "spark.log.level": "WARN"}
-_STATUS: Final = re.compile(r"Error code is: (-?\d+)")
-# What a driver says while it goes on; what comes after the last of it is why it ended.
-_PROGRESS: Final = re.compile(r"(?:plan|commit|entry) \d+|failed: ")
-# What Spark and Java say by themselves, and how far the driver came: no reason for a failure.
-_NOISE: Final = re.compile(
-    r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d |WARNING: |Using Spark's default log4j|Setting default log level|"
-    r"To adjust logging level|Picked up |Warning: |(?:plan|commit) \d+"
-)
-_REASON_LINES_MAX: Final = 40
 
 
 class ExportOperator(SparkSubmitOperator):
@@ -67,7 +57,8 @@ class ExportOperator(SparkSubmitOperator):
             handover = load_connector(Path(self.connector)).handover
         self.application_args = self._arguments(context)
         self._spark_binary = find_spark_submit(connection, os.environ)
-        hook = self._hook = self._hook_with_conf()
+        output = DriverOutput()
+        hook = self._hook = self._hook_with_conf(output)
         with scratch(os.environ) as folder:
             environment = driver_environment(os.environ, folder, local=is_local(hook))
             environment |= handover.to_environment()
@@ -76,7 +67,9 @@ class ExportOperator(SparkSubmitOperator):
                 hook.submit(self.application, env=environment, preexec_fn=die_with_parent)
             except AirflowException as error:
                 self._refuse_to_go_on()
-                raise _explained(error, hook) from None
+                raise _explained(error, hook, output) from None
+        if output.exit_status:  # whatever Spark made of it
+            raise _failure(output.exit_status, output)
 
     def on_kill(self) -> None:
         """End Spark. Airflow calls this in a signal's handler when it wants the task to end, and `execute` goes on."""
@@ -92,7 +85,7 @@ class ExportOperator(SparkSubmitOperator):
             )
 
     def _arguments(self, context: Context) -> list[str]:
-        arguments = {"--connector": self.connector, "--run-id": context["run_id"]}
+        arguments = {"--events": "json", "--connector": self.connector, "--run-id": context["run_id"]}
         arguments["--try-number"] = str(context["ti"].try_number)
         interval = interval_of(context)
         if interval is not None:
@@ -100,20 +93,18 @@ class ExportOperator(SparkSubmitOperator):
             arguments["--interval-end-ms"] = str(interval.end_ms)
         return [*(f"{name}={value}" for name, value in arguments.items()), *(["--reexport"] if self.reexport else [])]
 
-    def _hook_with_conf(self) -> SparkSubmitHook:
+    def _hook_with_conf(self, output: DriverOutput) -> SparkSubmitHook:
         hook = self._get_hook()
         if is_local(hook):
             self.conf = {**LOCAL_CONF, **(self.conf or {})}
             hook = self._get_hook()
-        # The provider keeps 20 lines, and a configuration may have more problems than that.
-        hook._last_submit_log_lines = deque(maxlen=500)
         follow = hook._process_spark_submit_log
 
         def follow_unless_told(itr: Iterator[Any]) -> None:
             """Where the hook has just come to know its process: a signal before that found nothing to end."""
             if self._is_told_to_end:
                 hook.on_kill()
-            follow(itr)
+            follow(output.read(itr))
 
         hook._process_spark_submit_log = follow_unless_told  # type: ignore[method-assign]
         return hook
@@ -135,26 +126,15 @@ def find_spark_submit(connection: Connection | None, environment: Mapping[str, s
     return str(beside)
 
 
-def _explained(error: AirflowException, hook: SparkSubmitHook) -> AirflowException:
-    """The failure in the driver's own words; at once final if its exit status says that a retry is of no use."""
-    match = _STATUS.search(str(error))
-    if match is None:
-        return error
-    status = int(match.group(1))
-    reason = reason_in(list(hook._last_submit_log_lines))
+def _explained(error: AirflowException, hook: SparkSubmitHook, output: DriverOutput) -> AirflowException:
+    """The failure in the driver's own words: its last event says how it ended, else its process does."""
+    process = hook._submit_sp
+    status = output.exit_status or (None if process is None else process.returncode)
+    return _failure(status, output) if status else error
+
+
+def _failure(status: int, output: DriverOutput) -> AirflowException:
+    """At once final if the exit status says that a retry is of no use."""
     if status in NO_RETRY:
-        return AirflowFailException(reason or f"The export ended with exit status {status}: see the log above.")
-    return AirflowException(f"The export ended with exit status {status}. {reason}".strip())
-
-
-def reason_in(lines: list[str]) -> str:
-    """What the driver said last, without what Spark and Java say.
-
-    >>> reason_in(["26/11/21 09:00:00 WARN x", "plan 1: 10 offsets in 1 ranges", "commit 1: 3 records", "a bad record"])
-    'a bad record'
-    >>> reason_in(["commit 1: 3 records", "failed: a bad record", "entry 2 accepts: a loss", "a bad record"])
-    'a bad record'
-    """
-    came_to = max((at for at, line in enumerate(lines) if _PROGRESS.match(line)), default=-1)
-    said = [line for line in lines[came_to + 1 :] if line and not _NOISE.match(line)]
-    return "\n".join(said[-_REASON_LINES_MAX:])
+        return AirflowFailException(output.reason or f"The export ended with exit status {status}: see the log above.")
+    return AirflowException(f"The export ended with exit status {status}. {output.reason}".strip())

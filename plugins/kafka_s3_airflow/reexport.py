@@ -22,7 +22,7 @@ from kafka_s3.settings.validators import REEXPORT_SUFFIX
 from kafka_s3_airflow.assets import asset_of
 from kafka_s3_airflow.operators import ExportOperator
 from kafka_s3_airflow.schedules import OnRequestTimetable, is_known_to_airflow, spoken
-from kafka_s3_airflow.tasks import failed_before, for_airflow, interval_of
+from kafka_s3_airflow.tasks import failed_before, for_airflow, interval_of, tell_to
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -100,7 +100,7 @@ def plan(connector: str) -> bool:
         check_spark()  # as the live `plan` does
         at_ms = int(time.time() * 1000)
         request = RunRequest(context["run_id"], context["ti"].try_number, interval_of(context), at_ms)
-        planned = prepare(exporter, request, log.info, anew=context["params"].get(ANEW) is True)
+        planned = prepare(exporter, request, tell_to(log.info), anew=context["params"].get(ANEW) is True)
     if planned is None:
         log.info("The window is committed: the export is skipped.")
         return False

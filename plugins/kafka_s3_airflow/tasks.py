@@ -6,7 +6,7 @@ import contextlib
 import difflib
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +20,7 @@ from kafka_s3_airflow.assets import announce
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from kafka_s3.events import Tell
     from kafka_s3.export.exporter import Exporter
     from kafka_s3.log.entries import Interval
     from kafka_s3.log.store import Planned
@@ -53,7 +54,7 @@ def plan(connector: str) -> bool:
         # What a failed run committed: Airflow stores no event of a task that fails, so its `complete` could not.
         announce(context, exporter.log, exporter.settings)
         request = RunRequest(context["run_id"], _try_number(context), interval, int(time.time() * 1000))
-        planned, world = prepare(exporter, request, log.warning)
+        planned, world = prepare(exporter, request, tell_to(log.warning))
         _say_what_is_planned(planned, world)
     if planned is None and world.left_out:
         from kafka_s3.export.diagnosis import said
@@ -104,7 +105,7 @@ def _report_letters(exporter: Exporter) -> None:
     """Dead letters of commits that are not in their topic yet, where there is one; two LISTs where all are."""
     from kafka_s3.wiring import report_letters
 
-    report_letters(exporter, log.info)
+    report_letters(exporter, tell_to(log.info))
 
 
 def _mark_complete(exporter: Exporter, interval: Interval | None) -> None:
@@ -112,7 +113,14 @@ def _mark_complete(exporter: Exporter, interval: Interval | None) -> None:
     if exporter.settings.completeness is not None:
         from kafka_s3.publish.completeness import Ran, mark_complete
 
-        mark_complete(exporter, Ran(interval, int(time.time() * 1000)), log.info)
+        mark_complete(exporter, Ran(interval, int(time.time() * 1000)), tell_to(log.info))
+
+
+def tell_to(write: Callable[[str, str], None]) -> Tell:
+    """Writes the sentence of each event to the task's log."""
+    from kafka_s3.sentences import sentence
+
+    return lambda event: write("%s", sentence(event))
 
 
 def interval_of(context: Context) -> Interval | None:

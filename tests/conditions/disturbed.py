@@ -22,7 +22,7 @@ from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import RecordBatch
 from kafka_s3.wiring import make_exporter
 from tests.faults.exports import Connector
-from tests.support import rows_of
+from tests.support import hear, rows_of
 
 #: Small fetches and a short queue: the records of a range do not all arrive at once.
 SLOWLY = {"fetch.message.max.bytes": "20000", "queued.max.messages.kbytes": "20", "queued.min.messages": "1"}
@@ -76,7 +76,7 @@ class Disturbed(Connector):
 
         self.runs += 1
         try:
-            report = run(exporter, RunRequest(f"run-{self.runs}", 1, None, now_ms()), execute, said.append)
+            report = run(exporter, RunRequest(f"run-{self.runs}", 1, None, now_ms()), execute, hear(said))
         except ExporterError as error:
             return Outcome(error.exit_status, str(error))
         return Outcome(report.exit_status, "\n".join([*said, *report.problems()]))

@@ -40,6 +40,7 @@ HOMES = {
         "cli",
         "dead_letter",
         "dead_letters",
+        "events",
         "export",
         "log",
         "plan",

@@ -24,7 +24,7 @@ from kafka_s3.records import Record
 from kafka_s3.settings.model import Settings
 from kafka_s3.verify.verify import Kafka, verify
 from tests.engine.members import ENVELOPE, HEADERS, KEYS, PLAIN, TOLERANT, WRITE, enveloped, settings_with
-from tests.support import request
+from tests.support import hear, request
 
 AVRO = {"value.converter": "AvroConverter", "value.converter.schema.registry.url": "http://registry:8081"}
 PARQUET = {"format.class": "ParquetFormat"}
@@ -64,7 +64,7 @@ class World:
 
     def run(self) -> RunReport:
         self.runs += 1
-        return run(self.exporter, request(f"run-{self.runs}"), self.execute, self.told.append)
+        return run(self.exporter, request(f"run-{self.runs}"), self.execute, hear(self.told))
 
     def execute(self, tasks: Sequence[RangeTask]) -> list[RangeResult]:
         registries = Registries(self.registry.again(), self.registry.again())
@@ -87,7 +87,7 @@ class World:
 
     def report(self) -> list[tuple[int, str]]:
         """What a topic of dead letters has got by now."""
-        report(self.exporter, self.letters, self.told.append)
+        report(self.exporter, self.letters, hear(self.told))
         return [(each.offset, each.error) for each in self.letters.sent]
 
     def findings(self) -> list[str]:

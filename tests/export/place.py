@@ -19,7 +19,7 @@ from kafka_s3.ports import ObjectStore
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.settings.model import Settings
-from tests.support import identified, make_settings, request, rows_of
+from tests.support import hear, identified, make_settings, request, rows_of
 
 TOPIC = "orders"
 
@@ -51,7 +51,7 @@ class Place:
 
     def run(self, run_id: str = "run", **what: object) -> RunReport:
         asked: RunRequest = request(run_id, **what)  # type: ignore[arg-type]
-        return run(self.exporter(), asked, self._execute, self.told.append)
+        return run(self.exporter(), asked, self._execute, hear(self.told))
 
     def _execute(self, tasks: Sequence[RangeTask]) -> list[RangeResult]:
         self.before_execute()

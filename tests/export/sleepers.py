@@ -14,7 +14,7 @@ from kafka_s3.log.replay import newest_first
 from kafka_s3.naming import LogLayout
 from kafka_s3.ranges import TopicPartition
 from tests.export.place import TOPIC, Place
-from tests.support import request
+from tests.support import hear, request
 
 P0 = TopicPartition(TOPIC, 0)
 PLAIN = LogLayout("_kafka_s3", TOPIC)
@@ -70,7 +70,7 @@ def sleeper(stack: ExitStack, place: Place, operation: str, part: str, **what: A
 
     def program() -> None:
         try:
-            run(place.exporter(store), request("sleeper", **what), place._execute, place.told.append)  # type: ignore[arg-type]
+            run(place.exporter(store), request("sleeper", **what), place._execute, hear(place.told))  # type: ignore[arg-type]
         except Exception as error:
             ended.append(error)
         else:

@@ -22,7 +22,7 @@ from kafka_s3.ports import PartitionOffsets, Put
 from kafka_s3.records import Record
 from tests.export.place import Place
 from tests.scenario.processes import Died, Fate, Process, What
-from tests.support import identified, make_settings, request
+from tests.support import hear, identified, make_settings, request
 
 BAD_EVERY, RECORDS = 4, 40
 #: Four objects in parts are open at a time or one after the other; dead letters have parts, too.
@@ -155,7 +155,7 @@ class Runs:
                 assert isinstance(died.error, Died)
             return self._export(process, tasks)
 
-        process.start(lambda: run(exporter, asked, execute, self.place.told.append))
+        process.start(lambda: run(exporter, asked, execute, hear(self.place.told)))
         return process
 
     def _export(self, process: Process, tasks: Sequence[RangeTask]) -> list[RangeResult]:

@@ -23,7 +23,7 @@ from kafka_s3.plan.batch import RunRequest
 from kafka_s3.publish.completeness import Ran, mark_complete
 from kafka_s3.verify.verify import verify
 from tests.export.markers import TICK_MS, TOPICS, World, hour, make
-from tests.support import HOUR_MS
+from tests.support import HOUR_MS, hear
 
 
 @pytest.fixture
@@ -333,7 +333,7 @@ def test_somebody_else_s_file_is_left_alone(world: World) -> None:
     world.store.put_if_absent(key, b"mine")
     said: list[str] = []
     run(world.exporter, world.request(), lambda tasks: [], lambda _: None)
-    mark_complete(world.exporter, Ran(world.interval, world.now_ms), said.append)
+    mark_complete(world.exporter, Ran(world.interval, world.now_ms), hear(said))
     assert any("no marker of this exporter" in line for line in said)
     assert world.store.get(key) == b"mine"
     world.now_ms = hour(2)

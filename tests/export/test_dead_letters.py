@@ -23,7 +23,7 @@ from kafka_s3.export.task import RangeTask
 from kafka_s3.plan.results import RangeResult
 from tests.engine.members import HEADERS, KEYS, PLAIN, TOLERANT, WRITE, settings_with
 from tests.export.bad_records import AVRO, BADS, BY_FIELD, QUOTING, ROW_1, TEN, World, given_record, in_a_row, world_of
-from tests.support import request
+from tests.support import hear, request
 
 
 class Died(BaseException):
@@ -111,7 +111,7 @@ def test_a_run_that_dies_before_its_commit() -> None:
     world = world_of()
     world.produce(*in_a_row(GOOD, BROKEN, GOOD))
     with pytest.raises(Died):
-        run(world.exporter, request("dead"), lambda tasks: _die(world.execute(tasks)), world.told.append)
+        run(world.exporter, request("dead"), lambda tasks: _die(world.execute(tasks)), hear(world.told))
     before = [key for key in world.store.contents() if "/rejected/" in key]
     assert len(before) == 1
     assert world.report() == []
@@ -136,7 +136,7 @@ def test_a_run_that_is_fenced() -> None:
         assert world.run().exit_status == 0
         return made
 
-    run(world.exporter, request("slow"), slow, world.told.append)
+    run(world.exporter, request("slow"), slow, hear(world.told))
     assert [each.offset for each in world.found()] == [1]
     assert world.report() == [(1, NOT_JSON)]
 

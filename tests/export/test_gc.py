@@ -17,6 +17,7 @@ from kafka_s3.adapters.s3 import S3Store
 from kafka_s3.bucket.folders import Named, place_of
 from kafka_s3.bucket.orphans import Fate, keys_of
 from kafka_s3.errors import LogDamaged, StoreRefused, StoreUnavailable
+from kafka_s3.events import SweepFailed, Swept, UploadsNotListed
 from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.run import run
 from kafka_s3.export.sweep import sweep
@@ -633,8 +634,7 @@ def test_a_sweep_looks_at_its_own_offsets_alone() -> None:
     _put(made, left)
     exporter = Exporter(made.settings, made.store, MemoryBroker()).at_work()
     made.store.requests.clear()
-    said = sweep(exporter, plan.plan)
-    assert said == [f"plan {plan.plan.seq}: 1 objects and 0 open uploads that an earlier driver left were deleted"]
+    assert sweep(exporter, plan.plan) == [Swept(seq=plan.plan.seq, objects=1, uploads=0)]
     assert left not in made.store.contents()
     gets = [each.key for each in made.store.requests if each.operation == "GetObject"]
     assert len([key for key in gets if "/log/" in key]) == 1
@@ -686,8 +686,9 @@ def test_a_sweep_that_fails_is_told_and_not_raised(operation: str) -> None:
     assert plan is not None
     _put(made, made.key(TP, 12))
     made.store.fail_next(operation, StoreUnavailable("The store is out."))
-    (said,) = sweep(Exporter(made.settings, made.store, MemoryBroker()), plan.plan)
-    assert "The store is out." in said
+    (told,) = sweep(Exporter(made.settings, made.store, MemoryBroker()), plan.plan)
+    assert isinstance(told, SweepFailed)
+    assert "The store is out." in told.reason
 
 
 def test_a_sweep_that_may_not_list_uploads_deletes_objects() -> None:
@@ -698,10 +699,10 @@ def test_a_sweep_that_may_not_list_uploads_deletes_objects() -> None:
     left = made.key(TP, 12)
     _put(made, left)
     made.store.fail_next("ListMultipartUploads", StoreRefused("s3:ListBucketMultipartUploads is not allowed."))
-    said = sweep(Exporter(made.settings, made.store, MemoryBroker()), plan.plan)
-    assert said == [
-        "plan 2: 1 objects and 0 open uploads that an earlier driver left were deleted",
-        "plan 2: open uploads were not looked for: s3:ListBucketMultipartUploads is not allowed.",
+    refused = "open uploads were not looked for: s3:ListBucketMultipartUploads is not allowed."
+    assert sweep(Exporter(made.settings, made.store, MemoryBroker()), plan.plan) == [
+        Swept(seq=2, objects=1, uploads=0),
+        UploadsNotListed(seq=2, reason=refused),
     ]
     assert left not in made.store.contents()
 

@@ -14,7 +14,7 @@ from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.settings.run import Policies
 from tests.export.place import TOPIC, Place
-from tests.support import request, rows_of
+from tests.support import hear, request, rows_of
 
 RECORD = Policies(record_data_loss=True)
 RESTART = Policies(restart_recreated=True)
@@ -355,6 +355,6 @@ def test_whoever_plans_alone_says_what_it_accepts() -> None:
     place = exported(RECORD)
     place.produce(0, 5)
     place.broker.set_log_start(TOPIC, 0, 7)
-    planned, _ = prepare(place.exporter(), request("second"), place.told.append)
+    planned, _ = prepare(place.exporter(), request("second"), hear(place.told))
     assert planned is not None
     assert "accepts: orders-0: offsets [5, 7)" in place.told[-1]

@@ -14,7 +14,7 @@ from kafka_s3.ports import RecordSource
 from kafka_s3.records import Record, RecordBatch
 from tests.engine.members import ENVELOPE, KEYS, PLAIN, rows_of, settings_with
 from tests.export.bad_records import AVRO, TEN, World, avro, in_a_row
-from tests.support import make_settings
+from tests.support import hear, make_settings
 from tests.support import request as run_request
 
 HERE = f"{__name__}:"
@@ -166,7 +166,7 @@ def test_what_nobody_expected_is_one_ranges(error: Exception, said: str) -> None
     def execute(tasks: Sequence[RangeTask]) -> list[Any]:
         return [export_range(settings, task, store, Failing(broker, 1, error)) for task in tasks]
 
-    ended = run(Exporter(settings, store, broker), run_request(), execute, told.append)
+    ended = run(Exporter(settings, store, broker), run_request(), execute, hear(told))
     assert ended.exit_status == EXIT_UNEXPECTED
     [problem] = ended.problems()
     assert problem.startswith(said)

@@ -40,7 +40,7 @@ from kafka_s3.verify.verify import verify
 from tests.export.logs import settings_of
 from tests.export.place import TOPIC
 from tests.export.windows import WINDOW, Windows
-from tests.support import MINIMAL, request
+from tests.support import MINIMAL, hear, request
 
 NAME = "19700101T000000.100Z-19700101T000000.200Z"
 TP = TopicPartition(TOPIC, 0)
@@ -516,7 +516,7 @@ def test_a_window_that_the_live_export_has_not_reached_waits() -> None:
         place.again()
     asked = request("early", interval=(100, 200), now_ms=199)
     with pytest.raises(TemporaryError, match="is not over yet"):
-        run(place.exporter(), asked, lambda _: [], place.told.append)
+        run(place.exporter(), asked, lambda _: [], hear(place.told))
     assert windows(place.settings, place.store) == ()
     place.export()
     assert place.again().exit_status == EXIT_DONE
@@ -536,7 +536,7 @@ def test_what_is_newer_than_the_window_does_not_hold_it_up() -> None:
 def test_a_run_without_a_window_fails_with_what_to_do() -> None:
     place = Windows()
     with pytest.raises(ConfigurationError, match="(?s)no data interval.*backfill"):
-        run(place.exporter(), request(), lambda _: [], place.told.append)
+        run(place.exporter(), request(), lambda _: [], hear(place.told))
 
 
 def test_a_partition_without_a_leader_is_waited_for() -> None:

@@ -28,7 +28,7 @@ from tests.export.logs import settings_of
 from tests.export.place import TOPIC
 from tests.export.windows import WINDOW, Windows
 from tests.scenario.processes import THIS, Died, Fate, Process, What
-from tests.support import MINIMAL, request
+from tests.support import MINIMAL, hear, request
 
 NAME = "19700101T000000.100Z-19700101T000000.200Z"
 LETTERS = f"_kafka_s3/orders/reexport/{NAME}/rejected/"
@@ -60,7 +60,7 @@ def again(place: Windows, *fates: Fate, run_id: str = "again", meanwhile: Callab
             program._listen()
         return [export_range(mine, task, program.store, program.broker) for task in tasks]  # type: ignore[arg-type]
 
-    program.start(lambda: run(exporter, asked, execute, place.told.append))
+    program.start(lambda: run(exporter, asked, execute, hear(place.told)))
     THIS.install()
     return program
 

@@ -13,7 +13,7 @@ from kafka_s3.rewind.rewind import accept_by_hand, look, rewind
 from kafka_s3.settings.run import Policies
 from tests.export.place import TOPIC, DiedError, die
 from tests.export.windows import WINDOW, Windows
-from tests.support import LATER_MS, request
+from tests.support import LATER_MS, hear, request
 
 TP = TopicPartition(TOPIC, 0)
 FUTURE_MS = 2 * LATER_MS
@@ -145,7 +145,7 @@ def test_what_kafka_lost_is_waited_for_until_it_is_accepted() -> None:
     place.retain(0, 2)
     assert place.run("hour", interval=(100, 200)).exit_status == EXIT_DATA
     waits(place, "orders-0: offsets [1, 2) are gone from Kafka")
-    accept_by_hand(place.exporter(), [str(TP)], request("by hand"), place.told.append)
+    accept_by_hand(place.exporter(), [str(TP)], request("by hand"), hear(place.told))
     waits(place, "orders-0 is exported up to offset 2,", "go on to 3")
     place.export()
     is_whole(place, 110, 130)

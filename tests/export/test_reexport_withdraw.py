@@ -26,13 +26,13 @@ from tests.export.place import TOPIC
 from tests.export.test_reexport_leftovers import NAME, again, change_flush_size
 from tests.export.windows import WINDOW, Row, Windows
 from tests.scenario.processes import THIS, Fate, What
-from tests.support import request
+from tests.support import hear, request
 
 ASKED = request("by hand", interval=(WINDOW.start_ms, WINDOW.end_ms))
 
 
 def withdrawn(place: Windows) -> bool:
-    return withdraw(place.exporter(), ASKED, place.told.append)
+    return withdraw(place.exporter(), ASKED, hear(place.told))
 
 
 def now(place: Windows) -> list[Row]:
@@ -58,7 +58,7 @@ def anew(place: Windows, run_id: str = "anew") -> int:
         place.exporter(),
         asked,
         lambda tasks: [export_range(mine, task, place.store, place.broker) for task in tasks],
-        place.told.append,
+        hear(place.told),
         anew=True,
     )
     return report.exit_status
@@ -213,7 +213,7 @@ def test_two_withdrawals_at_once_make_one() -> None:
     place.again()
     slow = Overtaken(place.store, "put_if_absent", lambda: (withdrawn(place), place.again("once more"))[0])  # type: ignore[arg-type,func-returns-value]
     with pytest.raises(Fenced):
-        withdraw(replace(place.exporter(), store=slow), replace(ASKED, run_id="slow"), place.told.append)  # type: ignore[arg-type]
+        withdraw(replace(place.exporter(), store=slow), replace(ASKED, run_id="slow"), hear(place.told))  # type: ignore[arg-type]
     assert [each.kind for each in place.window_entries()] == [Kind.COMMIT, Kind.REWIND, Kind.COMMIT]
     assert now(place) == place.expected() != []
 

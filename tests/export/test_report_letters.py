@@ -24,7 +24,7 @@ from kafka_s3.log.store import Log
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.connect import DeadLetters
 from tests.export.letters import ORDERS, commit, commit_letters, letter, put_letters, replace_range
-from tests.support import make_settings
+from tests.support import hear, make_settings
 
 OTHER = TopicPartition("orders", 1)
 
@@ -44,7 +44,7 @@ class World:
         return self.exporter.log
 
     def report(self) -> int:
-        return report(self.exporter, self.sink, self.told.append)
+        return report(self.exporter, self.sink, hear(self.told))
 
     def markers(self) -> list[str]:
         return [key.rpartition("/")[2] for key in self.store.contents() if "/reported/" in key]

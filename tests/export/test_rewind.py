@@ -16,7 +16,7 @@ from kafka_s3.settings.run import Policies
 from kafka_s3.verify.verify import verify
 from tests.export.place import TOPIC, Place
 from tests.export.world import World
-from tests.support import identified, make_settings, request, rows_of
+from tests.support import hear, identified, make_settings, request, rows_of
 
 TP = TopicPartition(TOPIC, 0)
 
@@ -244,7 +244,7 @@ def test_a_loss_is_accepted_once() -> None:
     place.produce(0, 4)
     place.broker.set_log_start(TOPIC, 0, 6)
     assert place.run("fails").exit_status == EXIT_DATA
-    _, (left,) = accept_by_hand(place.exporter(), ["orders-0"], request("by-hand"), place.told.append)
+    _, (left,) = accept_by_hand(place.exporter(), ["orders-0"], request("by-hand"), hear(place.told))
     assert "[4, 6) are gone" in str(left)
     assert [(gap.start, gap.end) for gap in place.newest.gaps] == [(4, 6)]
     assert place.run("goes on").exit_status == EXIT_DONE
@@ -257,7 +257,7 @@ def test_a_topic_created_again_is_accepted_by_its_name() -> None:
     place = exported(4)
     place.broker.recreate_topic(TOPIC)
     place.produce(0, 2)
-    accept_by_hand(place.exporter(), ["orders"], request("by-hand"), place.told.append)
+    accept_by_hand(place.exporter(), ["orders"], request("by-hand"), hear(place.told))
     assert place.run("goes on").exit_status == EXIT_DONE
     assert read_log(place) == [0, 1, 2, 3, 0, 1]
 
@@ -265,11 +265,11 @@ def test_a_topic_created_again_is_accepted_by_its_name() -> None:
 def test_what_is_well_or_beyond_help_is_not_accepted() -> None:
     place = exported(4)
     with pytest.raises(ConfigurationError, match="nothing is wrong with it"):
-        accept_by_hand(place.exporter(), ["orders-0"], request("by-hand"), place.told.append)
+        accept_by_hand(place.exporter(), ["orders-0"], request("by-hand"), hear(place.told))
     place.broker.delete_topic(TOPIC)
     place.broker.create_topic("other")
     with pytest.raises(ConfigurationError, match="was deleted"):
-        accept_by_hand(place.exporter(), ["orders"], request("by-hand"), place.told.append)
+        accept_by_hand(place.exporter(), ["orders"], request("by-hand"), hear(place.told))
 
 
 def test_a_topic_that_was_seen_later_can_go_back_below_its_first_position() -> None:

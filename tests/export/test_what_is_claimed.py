@@ -23,7 +23,7 @@ from kafka_s3.rewind.rewind import accept_by_hand, look, rewind
 from kafka_s3.settings.run import Policies
 from kafka_s3.settings.schedule import ScheduleSettings
 from tests.export.place import TOPIC, Place
-from tests.support import HOUR_MS, request
+from tests.support import HOUR_MS, hear, request
 
 ZERO, ONE = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
 
@@ -77,7 +77,7 @@ def test_a_loss_that_was_accepted_by_hand_is_exported_around(place: Place) -> No
     place.broker.set_log_start(TOPIC, 1, 1)
     assert exported(place, 1) == EXIT_DATA
     assert until(place) == HOUR_MS
-    accept_by_hand(place.exporter(), [str(ONE)], request("accept"), place.told.append)
+    accept_by_hand(place.exporter(), [str(ONE)], request("accept"), hear(place.told))
     assert exported(place, 1, try_number=2) == EXIT_DONE
     assert (place.positions(), until(place)) == ({0: 3, 1: 3}, 2 * HOUR_MS)
 
@@ -304,7 +304,7 @@ def test_a_void_reaches_nothing(place: Place) -> None:
     place.die_while_exporting("dead", interval=hour(1), now_ms=2 * HOUR_MS)
     place.settings = replace(place.settings, configuration_sha256="another")
     prepare_only = request("next", interval=hour(0), now_ms=2 * HOUR_MS)
-    run(place.exporter(), prepare_only, lambda tasks: [], place.told.append)
+    run(place.exporter(), prepare_only, lambda tasks: [], hear(place.told))
     assert place.newest.kind is Kind.VOID
     assert until(place) == HOUR_MS
 

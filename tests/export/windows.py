@@ -19,7 +19,7 @@ from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.reexport.run import run as run_again
 from tests.export.place import TOPIC, DiedError, Place
-from tests.support import request, rows_of
+from tests.support import hear, request, rows_of
 
 WINDOW = Interval(100, 200)
 Row = tuple[int, int, int]  # partition, the record's number, its timestamp
@@ -56,7 +56,7 @@ class Windows(Place):
             self.before_again()
             return [export_range(mine, task, self.store, self.broker) for task in tasks]
 
-        return run_again(self.exporter(), asked, execute, self.told.append)
+        return run_again(self.exporter(), asked, execute, hear(self.told))
 
     def dies_at(self, point: CrashPoint, times: int = 0, window: Interval = WINDOW) -> bool:
         """Whether a run passes a point more than so many times: it dies there."""

@@ -13,7 +13,7 @@ looks at owners, and these know nothing of windows; so it is asked about keys wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,6 +23,7 @@ from kafka_s3.bucket.window import log_layout, of_window, window_id
 from kafka_s3.bucket.window_names import over_generation
 from kafka_s3.dead_letter import letters_layout
 from kafka_s3.errors import ExporterError
+from kafka_s3.events import Event, WhatIsLeft, WindowNotSearched, WindowReplaced, WindowSweepFailed, WindowSwept
 from kafka_s3.log.entries import Interval
 from kafka_s3.log.store import Committed, Log
 from kafka_s3.ports import OpenUpload
@@ -110,17 +111,18 @@ def _folders(settings: Settings, window: Interval, places: Iterable[Place]) -> d
     return folders
 
 
-def sweep(settings: Settings, live: Log, window: Interval, commit: Committed) -> list[str]:
-    """Delete what `look` finds. What it did and what went wrong, in words: it costs storage, so nothing is raised."""
+def sweep(settings: Settings, live: Log, window: Interval, commit: Committed) -> list[Event]:
+    """Delete what `look` finds. What it did and what went wrong, to be told: it costs storage, so nothing is raised."""
     name, store = window_id(window), live.store
     try:
         left = look(settings, live, window, commit)
         if (left.objects or left.uploads) and not left.is_current():
-            return [f"window {name} is another one by now: nothing was deleted"]
+            return [WindowReplaced(window=name)]
     except ExporterError as error:
-        return [f"what other runs of window {name} left was not deleted: {error}"]
-    said = [*left.notes, *([left.refused] if left.refused else [])]
-    jobs = {
+        return [WindowSweepFailed(window=name, reason=str(error))]
+    unseen = [*left.notes, *([left.refused] if left.refused else [])]
+    told: list[Event] = [WindowNotSearched(window=name, what=what) for what in unseen]
+    jobs: Mapping[WhatIsLeft, Sequence[Callable[[], None]]] = {
         "objects": [partial(store.delete, each.key) for each in left.objects],
         "open uploads": [partial(store.abort_upload, each) for each in left.uploads],
     }
@@ -129,8 +131,8 @@ def sweep(settings: Settings, live: Log, window: Interval, commit: Committed) ->
             for each in deletions:
                 each()
         except ExporterError as error:
-            said.append(f"{what} that other runs of window {name} left were not all deleted: {error}")
+            told.append(WindowSweepFailed(window=name, what=what, reason=str(error)))
         else:
             if deletions:
-                said.append(f"{what} that other runs of window {name} left were deleted: {len(deletions)}")
-    return said
+                told.append(WindowSwept(window=name, what=what, count=len(deletions)))
+    return told

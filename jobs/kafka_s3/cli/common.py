@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 
 import click
 
+from kafka_s3.events import Event, Tell
 from kafka_s3.log.entries import Interval
+from kafka_s3.sentences import sentence
 from kafka_s3.settings import Loaded, load, lookups_of
 from kafka_s3.shown import printable, printable_json, printable_lines
 
@@ -106,6 +108,15 @@ def confirmed(question: str) -> bool:
 def echo(text: str = "", *, err: bool = False) -> None:
     """Print a sentence: whatever is in it, names from a bucket or a record, does nothing to the terminal."""
     click.echo(printable_lines(text), err=err)
+
+
+def telling(*, err: bool = False) -> Tell:
+    """Prints the sentence of each event."""
+
+    def tell(event: Event) -> None:
+        echo(sentence(event), err=err)
+
+    return tell
 
 
 def print_json(value: object) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from kafka_s3.cli.common import Time, as_json, configured, count, echo, load_configuration, now_ms, print_json
+from kafka_s3.cli.common import Time, as_json, configured, count, echo, load_configuration, now_ms, print_json, telling
 from kafka_s3.dead_letters.redrive import Redriven, Wanted, redrive
 from kafka_s3.shown import printable
 from kafka_s3.values.rows import Stage
@@ -112,7 +112,7 @@ def command(
             again=again,
             sink=None if dry_run else topics,
             at_ms=now_ms(),
-            tell=lambda text: echo(printable(text), err=True),
+            tell=telling(err=True),
         )
     if json_:
         print_json(

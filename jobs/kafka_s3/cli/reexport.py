@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kafka_s3.bucket.window import of_window, window_id
-from kafka_s3.cli.common import Time, configured, echo, iso, load_configuration, now_ms
+from kafka_s3.cli.common import Time, configured, echo, iso, load_configuration, now_ms, telling
 from kafka_s3.log.entries import Interval
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.reexport.run import run, withdraw
@@ -47,9 +47,9 @@ def command(
     request = RunRequest(run_id or f"cli__{iso(at)}", 1, window, at)
     exporter = make_exporter(settings)
     if withdraws:
-        withdraw(exporter, request, echo)
+        withdraw(exporter, request, telling())
         return
-    report = run(exporter, request, in_threads(of_window(settings, window)), echo, anew=anew)
+    report = run(exporter, request, in_threads(of_window(settings, window)), telling(), anew=anew)
     for problem in report.problems():
         echo(problem, err=True)
     if not report.problems():

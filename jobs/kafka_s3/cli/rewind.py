@@ -19,7 +19,9 @@ from kafka_s3.cli.common import (
     now_ms,
     print_json,
     print_table,
+    telling,
 )
+from kafka_s3.events import nobody
 from kafka_s3.log.entries import Entry, to_builtins
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.ranges import TopicPartition
@@ -85,7 +87,7 @@ def command(
     at = now_ms()
     request = RunRequest(f"rewind__{iso(at)}", 1, None, at)
     if accepted:
-        committed, left = accept_by_hand(exporter, accepted, request, (lambda _: None) if json_ else echo)
+        committed, left = accept_by_hand(exporter, accepted, request, nobody if json_ else telling())
         if json_:
             print_json({"written": to_builtins(committed.entry), "accepted": [str(each) for each in left]})
         else:

@@ -6,7 +6,6 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import click
@@ -23,8 +22,9 @@ from kafka_s3.cli.common import (
 )
 from kafka_s3.cli.interval import chosen_interval, for_a_time
 from kafka_s3.errors import EXIT_DONE, ExporterError
+from kafka_s3.events import Event, Tell
 from kafka_s3.export.diagnosis import Said, TopicRejected, rejections, said
-from kafka_s3.export.exporter import Exporter, Tell
+from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.run import prepare, run
 from kafka_s3.export.run_report import RunReport
 from kafka_s3.log.entries import Entry, Interval
@@ -33,6 +33,7 @@ from kafka_s3.plan.batch import RunRequest
 from kafka_s3.plan.results import RangeResult, Task
 from kafka_s3.publish.completeness import Ran, mark_complete
 from kafka_s3.report.status import problems
+from kafka_s3.sentences import sentence
 from kafka_s3.settings import Settings
 from kafka_s3.shown import printable
 from kafka_s3.wiring import in_threads, make_exporter, report_letters
@@ -65,7 +66,7 @@ def command(
       78   the configuration is wrong
       130  stopped by Ctrl-C: the next run finishes the plan that is open
     """
-    tell = partial(echo, err=json_)
+    output = _Output(json_)
     at = now_ms()
     name = run_id or f"cli__{iso(at)}"
     try:
@@ -73,9 +74,9 @@ def command(
         chosen = chosen_interval(settings.schedule, interval, until_now)
         request = RunRequest(name, 1, chosen, at)
         if spark is None:
-            ended = _run_here(settings, request, tell, config)
+            ended = _run_here(settings, request, output, config)
         else:
-            ended = _run_on_spark(settings, request, tell, config, _Spark(spark, worker, is_quiet=json_))
+            ended = _run_on_spark(settings, request, output, config, _Spark(spark, worker))
     except ExporterError as error:
         if not json_:
             raise
@@ -93,6 +94,19 @@ def _nothing_new(config: Path, interval: Interval | None) -> str:
         f"Nothing new before {iso(interval.end_ms)}, the end of the interval. For what came since:"
         f" kafka-s3 run {config} --until-now"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """Where sentences go: with --json to stderr."""
+
+    is_json: bool
+
+    def say(self, text: str) -> None:
+        echo(text, err=self.is_json)
+
+    def tell(self, event: Event) -> None:
+        self.say(sentence(event))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,22 +128,22 @@ class _Ended:
         }
 
 
-def _run_here(settings: Settings, request: RunRequest, tell: Tell, config: Path) -> _Ended:
+def _run_here(settings: Settings, request: RunRequest, output: _Output, config: Path) -> _Ended:
     exporter = make_exporter(settings)
     with progress_bar("looking at Kafka", _shown) as show:
         execute = Watched(settings, show)
-        report = run(exporter, request, execute, tell)
-    _summarise(report, request, tell, config)
-    report_letters(exporter, tell)
-    _mark_complete(exporter, request, tell)
+        report = run(exporter, request, execute, output.tell)
+    _summarise(report, request, output, config)
+    report_letters(exporter, output.tell)
+    _mark_complete(exporter, request, output.tell)
     return _Ended(report.exit_status, report.committed, report.said(str(config)), report.rejections)
 
 
-def _summarise(report: RunReport, request: RunRequest, tell: Tell, config: Path) -> None:
+def _summarise(report: RunReport, request: RunRequest, output: _Output, config: Path) -> None:
     for line in report.lines(str(config)):
         echo(printable(line), err=True)
     if not report.committed and not report.problems():
-        tell(_nothing_new(config, request.interval))
+        output.say(_nothing_new(config, request.interval))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,30 +185,29 @@ def _mark_complete(exporter: Exporter, request: RunRequest, tell: Tell) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Spark:
-    """Where and how a driver is started; `is_quiet`: what it prints goes to stderr."""
+    """Where and how a driver is started."""
 
     master: str
     worker: Path | None
-    is_quiet: bool
 
 
-def _run_on_spark(settings: Settings, request: RunRequest, tell: Tell, config: Path, spark: _Spark) -> _Ended:
+def _run_on_spark(settings: Settings, request: RunRequest, output: _Output, config: Path, spark: _Spark) -> _Ended:
     """Plan here, so that no JVM starts where nothing is new, then let a Spark driver execute the plan, which says
     itself what went wrong."""
     from kafka_s3.cli.spark_submit import submit
 
     exporter = make_exporter(settings)
-    planned, world = prepare(exporter, request, tell)
+    planned, world = prepare(exporter, request, output.tell)
     if planned is not None:
         # Of a plan that was there already another driver may have done a part.
         asked = request if planned.is_new else replace(request, try_number=2)
-        status = submit(spark.master, config, spark.worker, asked, spark.is_quiet)
-        _mark_complete(exporter, request, tell)
-        return _found(exporter, request, status, config) if spark.is_quiet else _Ended(status)
+        status = submit(spark.master, config, spark.worker, asked, is_quiet=output.is_json)
+        _mark_complete(exporter, request, output.tell)
+        return _found(exporter, request, status, config) if output.is_json else _Ended(status)
     report = RunReport(left_out=world.left_out)
-    _summarise(report, request, tell, config)
-    report_letters(exporter, tell)  # no driver does, and one before may have died between commit and report
-    _mark_complete(exporter, request, tell)
+    _summarise(report, request, output, config)
+    report_letters(exporter, output.tell)  # no driver does, and one before may have died between commit and report
+    _mark_complete(exporter, request, output.tell)
     return _Ended(report.exit_status, said=report.said(str(config)))
 
 

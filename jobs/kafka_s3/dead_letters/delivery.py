@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from kafka_s3.bucket.dead_letter_marks import reported
 from kafka_s3.bucket.dead_letter_objects import CommitLetters, commits_with_letters, read_letters
 from kafka_s3.dead_letter import DeadLetter, reported_key
-from kafka_s3.export.exporter import Exporter, Tell
+from kafka_s3.events import DeadLettersSent, Tell
+from kafka_s3.export.exporter import Exporter
 from kafka_s3.log.store import Log
 from kafka_s3.ports import DeadLetterSink
 
@@ -34,7 +35,7 @@ def report(exporter: Exporter, sink: DeadLetterSink, tell: Tell) -> int:
         sending = _Letters(log, commit)
         sink.send(sending)
         _mark(log, commit.seq, sending.count)
-        tell(f"commit {commit.seq}: {sending.count} dead letters sent to {exporter.settings.dead_letters.topic}")
+        tell(DeadLettersSent(seq=commit.seq, topic=exporter.settings.dead_letters.topic or "", count=sending.count))
         marked, total = commit.seq, total + sending.count
     if newest > marked:
         _mark(log, newest, 0)

@@ -25,7 +25,7 @@ from kafka_s3.bucket.dead_letter_objects import check_entry, read_letters
 from kafka_s3.dead_letter import DeadLetter, redriven_key, redriven_prefix
 from kafka_s3.dead_letters.live import LettersOf, LettersOfExport, letters_of_export
 from kafka_s3.errors import Fenced, LogDamaged
-from kafka_s3.export.exporter import Tell
+from kafka_s3.events import DeadLettersRedriven, Tell
 from kafka_s3.log.entries import FORMAT_VERSION, ObjectEntry, RangeEntry
 from kafka_s3.log.store import Log
 from kafka_s3.ports import DeadLetterSink, Put
@@ -151,7 +151,7 @@ def redrive(
         report.sent[target] = report.sent.get(target, 0) + picked.sent
         if sink is not None:
             _write_down(log, each.made, target, picked, at_ms)
-            tell(f"{picked.sent} dead letters of {each.made.key} sent to {target}")
+            tell(DeadLettersRedriven(key=each.made.key, topic=target, count=picked.sent))
     return report
 
 

@@ -11,7 +11,6 @@ from kafka_s3.ports import Broker, ObjectStore
 from kafka_s3.settings.model import Settings
 
 Execute = Callable[[Sequence[Task]], Sequence[RangeResult]]
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from kafka_s3.crash_points import CrashPoint, crash_point
+from kafka_s3.events import IntervalQuiet, Tell
 from kafka_s3.export.append import boundary, new_entry, put
 from kafka_s3.log.entries import Kind
 from kafka_s3.log.progress import reaching
@@ -24,7 +23,7 @@ def write_reached(
     head: Committed,
     world: KafkaSnapshot,
     at_end: CaughtUp,
-    tell: Callable[[str], None],
+    tell: Tell,
 ) -> None:
     """Write down which partitions have come to the end of a run's interval, unless the log says so already.
 
@@ -48,4 +47,4 @@ def write_reached(
     )
     put(log, entry)
     crash_point(CrashPoint.WROTE_POSITIONS)
-    tell(f"entry {entry.seq}: nothing is new in this interval")
+    tell(IntervalQuiet(seq=entry.seq))

@@ -9,7 +9,7 @@ Nothing but the bucket is remembered between two runs, and nothing but `If-None-
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -24,9 +24,21 @@ from kafka_s3.errors import (
     RegistryUnavailable,
     TopicMissing,
 )
+from kafka_s3.events import (
+    BadRecord,
+    CommitWritten,
+    ObjectsTookAnotherName,
+    PartitionFailed,
+    PlanOpened,
+    PlanVoided,
+    PositionsAccepted,
+    Tell,
+    UnexpectedError,
+    nobody,
+)
 from kafka_s3.export.append import boundary, new_entry, put, same_commit, topics_after, unfinished_later
 from kafka_s3.export.diagnosis import said
-from kafka_s3.export.exporter import Execute, Exporter, Tell
+from kafka_s3.export.exporter import Execute, Exporter
 from kafka_s3.export.marked import marked_until
 from kafka_s3.export.outcome import Exported, contiguous
 from kafka_s3.export.quiet_interval import write_reached
@@ -49,9 +61,7 @@ from kafka_s3.settings.model import Settings
 PLANNINGS_MAX: Final = 5
 
 
-def prepare(
-    exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None
-) -> tuple[Planned | None, KafkaSnapshot]:
+def prepare(exporter: Exporter, request: RunRequest, tell: Tell = nobody) -> tuple[Planned | None, KafkaSnapshot]:
     """Make sure that a plan is in the bucket if there is anything to do: an open one, or a new one of this run.
 
     Raises `Fenced` if another run planned at the same moment.
@@ -65,7 +75,7 @@ def prepare(
         if isinstance(step, Plan):
             planned = _write_plan(exporter, step, head)
         else:
-            write_reached(exporter.settings, exporter.log, exporter.broker, request, head, world, step, lambda _: None)
+            write_reached(exporter.settings, exporter.log, exporter.broker, request, head, world, step, nobody)
         world = replace(world, left_out=passed.others(world.left_out))
     return planned, world
 
@@ -76,8 +86,8 @@ def run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell) -
     try:
         _run(exporter.at_work(), request, execute, tell, report)
     except ExporterError:
-        for _, failure in report.failures:  # nobody gets the report
-            tell(f"failed: {failure.reason}")
+        for tp, failure in report.failures:  # nobody gets the report
+            tell(PartitionFailed(topic=tp.topic, partition=tp.partition, reason=failure.reason))
         raise
     return report
 
@@ -104,13 +114,13 @@ def _run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell, 
         report.failures += failures
         exporter.log.check_current()
         if head.entry.kind is Kind.COMMIT:
-            for line in (
+            for event in (
                 sweep(exporter, planned.plan) if is_inherited else abort_abandoned_uploads(exporter, head.entry)
             ):
-                tell(line)
+                tell(event)
             crash_point(CrashPoint.SWEPT)
-            for line in _second_names(exporter.settings, head.entry):
-                tell(line)
+            if second := _second_names(exporter.settings, head.entry):
+                tell(ObjectsTookAnotherName(seq=head.entry.seq, objects=second))
         head, world = _see(exporter, request, head, tell)
         # What is allowed to be lost is known and written down by now: once, the partition is tried again.
         again = {tp for tp, failure in failures if failure.kafka_changed and exporter.settings.policies.any} - lost
@@ -148,7 +158,7 @@ def _next(
 
 
 def begin(
-    exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None
+    exporter: Exporter, request: RunRequest, tell: Tell = nobody
 ) -> tuple[Committed, KafkaSnapshot, Planned | None]:
     """The newest entry, the world around it, and the plan that is open: its slot belongs to what closes it."""
     head = exporter.log.newest()
@@ -165,8 +175,8 @@ def begin(
 def _sweep_again(exporter: Exporter, head: Committed, tell: Tell) -> None:
     """An earlier try of this run may have died between its commit and the sweep after it."""
     planned = exporter.log.plan(head.entry.seq)
-    for line in sweep(exporter, planned.plan) if planned is not None else ():
-        tell(line)
+    for event in sweep(exporter, planned.plan) if planned is not None else ():
+        tell(event)
 
 
 def _see(
@@ -235,7 +245,7 @@ def accept(
         plan_sha256=None if closes is None else closes.sha256,
     )
     committed = put(exporter.log, entry)
-    tell(f"entry {entry.seq} accepts: {made.reason}")
+    tell(PositionsAccepted(seq=entry.seq, reason=made.reason))
     return committed
 
 
@@ -275,12 +285,13 @@ def _close(
     plan, settings = planned.plan, exporter.settings
     why_not = why_not_finished(plan, settings)
     if why_not is not None:
-        tell(f"plan {plan.seq} is voided: {why_not}")
+        tell(PlanVoided(seq=plan.seq, reason=why_not))
         entry = new_entry(
             settings, request, world.cluster_id, head, kind=Kind.VOID, plan_sha256=planned.sha256, reason=why_not
         )
         return put(exporter.log, entry), []
-    tell(f"plan {plan.seq}: {sum(r.end - r.start for r in plan.ranges)} offsets in {len(plan.ranges)} ranges")
+    offsets = sum(each.end - each.start for each in plan.ranges)
+    tell(PlanOpened(seq=plan.seq, offsets=offsets, ranges=len(plan.ranges)))
     exported = _export(exporter, planned, world, execute, tell)
     entry = new_entry(
         settings,
@@ -302,21 +313,16 @@ def _close(
         committed = same_commit(committed.winner, entry)
     crash_point(CrashPoint.COMMITTED)
     rejected = sum(done.rejected for done in exported.ranges)
-    besides = f", {rejected} rejected" if rejected else ""
-    tell(f"commit {plan.seq}: {sum(done.records for done in exported.ranges)} records{besides}")
+    tell(CommitWritten(seq=plan.seq, records=sum(done.records for done in exported.ranges), rejected=rejected))
     return committed, exported.failures
 
 
-def _second_names(settings: Settings, entry: Entry) -> list[str]:
-    """What to tell where a retry made other bytes than the try before it: no record is lost or doubled, but a plain
-    listing shows both objects until the one that no entry lists is deleted."""
+def _second_names(settings: Settings, entry: Entry) -> int:
+    """How many objects have another name, since a retry made other bytes than the try before it: no record is lost or
+    doubled, but a plain listing shows both objects until the one that no entry lists is deleted."""
     made = [(done.topic, each.key) for done in entry.ranges for each in done.objects]
     names = (parse_data_key(settings.layout, topic, key) for topic, key in made)
-    second = sum(name is not None and name.collision > 0 for name in names)
-    what = f"{second} objects took" if second > 1 else "1 object took"
-    first = "their first one" if second > 1 else "its first one"
-    told = f"commit {entry.seq}: {what} another name, since {first} held other bytes: `kafka-s3 gc` finds what is left"
-    return [told] if second else []
+    return sum(name is not None and name.collision > 0 for name in names)
 
 
 def was_begun(plan: Plan, request: RunRequest) -> bool:
@@ -346,11 +352,7 @@ def _export(exporter: Exporter, planned: Planned, world: KafkaSnapshot, execute:
     ]
     results = {result.planned: result for result in executed(execute, tasks)} if tasks else {}
     crash_point(CrashPoint.READ_ALL)
-    for result in results.values():
-        for refused in result.refused:
-            tell(f"bad record: {refused}")
-        if result.trace:
-            tell(f"{result.planned.offsets}: {result.trace}")
+    tell_of(results.values(), tell)
     # A leader that is gone is not asked once more: it would keep back what was read of other partitions.
     read = [each for each in plan.ranges if each in results and not waits(results[each])]
     changed = changed_while_read(exporter.broker, plan, read)
@@ -361,6 +363,17 @@ def _export(exporter: Exporter, planned: Planned, world: KafkaSnapshot, execute:
         elif each not in results:
             results[each] = RangeResult(each, None, why_not_read(each.tp, world))
     return contiguous(plan, [results[each] for each in plan.ranges], changed.others)
+
+
+def tell_of(results: Iterable[RangeResult], tell: Tell) -> None:
+    """Tell what of the tasks is in no entry: the first records that were left out, and the traces of our own bugs."""
+    for result in results:
+        for refused in result.refused:
+            tell(BadRecord(what=refused))
+        if result.trace:
+            at = result.planned
+            offsets = {"start": at.start, "end": at.end}
+            tell(UnexpectedError(topic=at.topic, partition=at.partition, **offsets, trace=result.trace))
 
 
 def executed(execute: Execute, tasks: Sequence[Task]) -> Sequence[RangeResult]:

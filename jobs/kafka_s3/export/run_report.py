@@ -50,9 +50,12 @@ class RunReport:
 
     def lines(self, config: str) -> list[str]:
         """All of that, and what was rejected without being too much, a line each."""
+        return [*map(str, self.said(config)), *self.noted(config)]
+
+    def noted(self, config: str) -> list[str]:
+        """What was rejected without being too much."""
         too_many = self._rejected()
-        told = [noted(each, config) for each in self.rejections if each not in too_many]
-        return [*map(str, self.said(config)), *told]
+        return [noted(each, config) for each in self.rejections if each not in too_many]
 
     def _rejected(self) -> list[TopicRejected]:
         return [each for each in self.rejections if each.fraction > self.rejected_max]

@@ -18,6 +18,15 @@ from kafka_s3.bucket.lost import Losses
 from kafka_s3.bucket.orphans import keys_of, open_uploads, survey
 from kafka_s3.bucket.searches import keys_under, searches
 from kafka_s3.errors import ExporterError, StoreRefused
+from kafka_s3.events import (
+    Event,
+    SweepFailed,
+    SweepIncomplete,
+    Swept,
+    UploadsAborted,
+    UploadsNotAborted,
+    UploadsNotListed,
+)
 from kafka_s3.export.exporter import Exporter
 from kafka_s3.log.entries import Entry, Kind, Plan
 from kafka_s3.naming import DataName
@@ -25,18 +34,18 @@ from kafka_s3.ordered_pool import PARALLEL, map_ordered, workers
 from kafka_s3.ranges import TopicPartition
 
 
-def sweep(exporter: Exporter, plan: Plan) -> list[str]:
+def sweep(exporter: Exporter, plan: Plan) -> list[Event]:
     """After the commit of a plan that an earlier driver had begun: delete what that one left under the plan's keys.
 
-    What it did, and what went wrong, in words to tell: the export is complete without it, so nothing is raised.
+    What it did, and what went wrong, to be told: the export is complete without it, so nothing is raised.
     """
     try:
         return _swept(exporter, plan)
     except ExporterError as error:
-        return [f"what the earlier driver of plan {plan.seq} left was not deleted: {error}"]
+        return [SweepFailed(seq=plan.seq, reason=str(error))]
 
 
-def _swept(exporter: Exporter, plan: Plan) -> list[str]:
+def _swept(exporter: Exporter, plan: Plan) -> list[Event]:
     """Only entries from the plan's on can list what its ranges' keys are: those before lie below its positions."""
     log, settings, store = exporter.log, exporter.settings, exporter.store
     entries = [committed.entry for committed in log.entries(after_seq=plan.seq - 1)]
@@ -65,18 +74,17 @@ def _swept(exporter: Exporter, plan: Plan) -> list[str]:
         log.check_current()
     for key in dict.fromkeys(objects):
         store.delete(key)
-    said = [] if complete else [f"plan {plan.seq}: not all keys were looked at: `kafka-s3 gc` finds what is left"]
+    told: list[Event] = [] if complete else [SweepIncomplete(seq=plan.seq)]
     if refused:
-        said.append(f"plan {plan.seq}: {refused}")
+        told.append(UploadsNotListed(seq=plan.seq, reason=refused))
     for upload in uploads:
         store.abort_upload(upload)
     if objects or uploads:
-        what = f"{len(objects)} objects and {len(uploads)} open uploads"
-        said.insert(0, f"plan {plan.seq}: {what} that an earlier driver left were deleted")
-    return said
+        told.insert(0, Swept(seq=plan.seq, objects=len(objects), uploads=len(uploads)))
+    return told
 
 
-def abort_abandoned_uploads(exporter: Exporter, entry: Entry) -> list[str]:
+def abort_abandoned_uploads(exporter: Exporter, entry: Entry) -> list[Event]:
     """After the commit of a plan that no earlier driver had begun: abort what is still open under keys that it lists.
 
     Such an upload is that of a Spark task which was killed and repeated, or it was opened twice because an answer got
@@ -100,8 +108,8 @@ def abort_abandoned_uploads(exporter: Exporter, entry: Entry) -> list[str]:
     except StoreRefused:
         return []  # for want of a permission that no export needs; it would be said with every commit
     except ExporterError as error:
-        return [f"open uploads of commit {entry.seq} were not looked for: {error}"]
-    return [f"commit {entry.seq}: {aborted} open uploads of its objects were aborted"] if aborted else []
+        return [UploadsNotAborted(seq=entry.seq, reason=str(error))]
+    return [UploadsAborted(seq=entry.seq, uploads=aborted)] if aborted else []
 
 
 def _whole(plan: Plan) -> dict[TopicPartition, tuple[int, int]]:

@@ -20,7 +20,7 @@ It is written after the markers, so after a crash some are put again, which chan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby, islice
@@ -31,6 +31,16 @@ import msgspec
 from kafka_s3 import __version__
 from kafka_s3.bucket import owners
 from kafka_s3.errors import KafkaUnavailable, LogDamaged, NotSigned, TopicMissing
+from kafka_s3.events import (
+    Event,
+    MarkerForeign,
+    MarkerFound,
+    MarkerNotSigned,
+    MarkerOfAnotherTime,
+    MarkerWritten,
+    Tell,
+    nobody,
+)
 from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.marked import FORMAT_VERSION, MarkerProgress, how_far, is_by_record, read
 from kafka_s3.joda.buckets import Bucketer
@@ -130,7 +140,7 @@ class _Periods:
 def mark_complete(
     exporter: Exporter,
     ran: Ran,
-    tell: Callable[[str], None] = lambda _: None,
+    tell: Tell = nobody,
     *,
     markers_max: int = MARKERS_MAX,
 ) -> list[str]:
@@ -294,30 +304,30 @@ def _marker(exporter: Exporter, head: Committed, due: _Due, proofs: dict[str, Pr
     )
 
 
-def _write(log: Log, settings: Settings, head: Committed, made: Sequence[Marker], tell: Callable[[str], None]) -> None:
+def _write(log: Log, settings: Settings, head: Committed, made: Sequence[Marker], tell: Tell) -> None:
     """Put the markers, several at once. A topic that holds nothing yet is claimed first: its keys have one owner."""
     for topic in sorted({each.topic for each in made}):
         if not head.entry.topics[topic].owned:
             owners.claim(log, settings, topic)
     with workers(PARALLEL) as pool:
         put = partial(_put, log, settings)
-        for line in map_ordered(pool, put, made, PARALLEL * AHEAD):
-            tell(line)
+        for event in map_ordered(pool, put, made, PARALLEL * AHEAD):
+            tell(event)
 
 
-def _put(log: Log, settings: Settings, marker: Marker) -> str:
+def _put(log: Log, settings: Settings, marker: Marker) -> Event:
     key = marker_key(settings.layout, marker.topic, marker.path)
     if log.put(key, msgspec.json.encode(marker)) is Put.CREATED:
-        return f"complete: {key}"
+        return MarkerWritten(key=key)
     try:
         there = read(_MARKER, key, log.get(key))
     except NotSigned as error:
-        return f"{key} was left as it is: {error}"
+        return MarkerNotSigned(key=key, reason=str(error))
     except LogDamaged:
-        return f"{key} is there and no marker of this exporter: it was left as it is"
+        return MarkerForeign(key=key)
     if (there.start_ms, there.end_ms) == (marker.start_ms, marker.end_ms):
-        return f"complete already: {key}"
-    return f"{key} is the marker of another time ({there.start_ms} to {there.end_ms} ms), and was left as it is"
+        return MarkerFound(key=key)
+    return MarkerOfAnotherTime(key=key, start_ms=there.start_ms, end_ms=there.end_ms)
 
 
 _MARKER: Final = msgspec.json.Decoder(Marker)  # made on import: markers are read by several threads

@@ -22,9 +22,20 @@ from kafka_s3.bucket.window_leftovers import sweep
 from kafka_s3.bucket.window_names import first_generation, over_generation, withdrawals
 from kafka_s3.crash_points import CrashPoint, crash_point
 from kafka_s3.errors import EXIT_DATA, LogDamaged, TemporaryError
+from kafka_s3.events import (
+    PlanNoted,
+    PlanVoided,
+    Tell,
+    WindowCommittedBefore,
+    WindowCommitWritten,
+    WindowNotCommitted,
+    WindowPlanOpened,
+    WindowWithdrawn,
+    nobody,
+)
 from kafka_s3.export.append import fenced_by, new_entry, put
-from kafka_s3.export.exporter import Execute, Exporter, Tell
-from kafka_s3.export.run import executed, why_not_finished
+from kafka_s3.export.exporter import Execute, Exporter
+from kafka_s3.export.run import executed, tell_of, why_not_finished
 from kafka_s3.export.run_report import RunReport
 from kafka_s3.export.task import RangeTask
 from kafka_s3.log.entries import Entry, Interval, Kind, Plan, PlannedRange, RangeEntry
@@ -66,9 +77,7 @@ class _Site:
         )
 
 
-def prepare(
-    exporter: Exporter, request: RunRequest, tell: Tell = lambda _: None, *, anew: bool = False
-) -> Planned | None:
+def prepare(exporter: Exporter, request: RunRequest, tell: Tell = nobody, *, anew: bool = False) -> Planned | None:
     """Make sure that the window is committed, or that a plan is in the bucket; `None` if nothing is left to export.
 
     A window without records is committed here: it needs no Spark. Raises `Fenced` if another run was faster. `anew`:
@@ -95,7 +104,7 @@ def withdraw(exporter: Exporter, request: RunRequest, tell: Tell) -> bool:
     site = _Site.of(exporter, request)
     head = site.log.newest()
     if head is None or not _is_done(head):
-        tell(f"window {window_id(site.window)} is not committed: there is nothing to withdraw")
+        tell(WindowNotCommitted(window=window_id(site.window)))
         return False
     _withdraw(site, head, request, tell)
     return True
@@ -107,9 +116,7 @@ def _withdraw(site: _Site, head: Committed, request: RunRequest, tell: Tell) -> 
     reason = f"entry {head.entry.seq} is withdrawn"
     entry = new_entry(site.settings, request, head.entry.cluster_id, head, kind=Kind.REWIND, reason=reason, **state)
     withdrawn = put(site.log, entry)
-    tell(
-        f"window {window_id(site.window)} is withdrawn: `kafka-s3 gc --delete` deletes what entry {head.entry.seq} has"
-    )
+    tell(WindowWithdrawn(seq=head.entry.seq, window=window_id(site.window)))
     return withdrawn
 
 
@@ -136,7 +143,7 @@ def run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell, *
         head = site.log.newest()
         crash_point(CrashPoint.FOUND_HEAD)
         if head is not None and _is_done(head):
-            tell(f"window {head.entry.connector} is committed: entry {head.entry.seq}")
+            tell(WindowCommittedBefore(seq=head.entry.seq, window=head.entry.connector))
             _sweep(site, head, tell)
             break
         planned = _open_plan(site, head) or _write_plan(site, head, request, gone)
@@ -213,15 +220,15 @@ def _close(
     why_not = why_not_finished(plan, settings) or _why_overtaken(site, plan)
     if why_not is not None:
         return _void(site, planned, head, request, why_not, tell)
-    tell(f"plan {plan.seq}: {len(plan.ranges)} ranges of window {plan.connector}")
+    tell(WindowPlanOpened(seq=plan.seq, window=plan.connector, ranges=len(plan.ranges)))
     for note in plan.notes:
-        tell(f"plan {plan.seq}: {note}")
+        tell(PlanNoted(seq=plan.seq, note=note))
     live = live_ranges(site.live.log, plan)
     results = _results(site, plan, live, execute, tell)
     failures = [(each.tp, failure) for each in plan.ranges if (failure := results[each].failure) is not None]
     if failures:
         reason = "; ".join(dict.fromkeys(failure.reason for _, failure in failures))
-        tell(f"plan {plan.seq} is voided: nothing of the window is committed")
+        tell(PlanVoided(seq=plan.seq, reason="nothing of the window is committed"))
         voided = put(site.log, _entry(site, planned, head, request, Kind.VOID, reason=reason[:2000]))
         return _Closed(voided, failures, _compacted(plan, results, live))
     site.live.log.check_current()
@@ -238,7 +245,8 @@ def _close(
             raise fenced_by(theirs)
         committed = committed.winner
     crash_point(CrashPoint.COMMITTED)
-    tell(f"commit {plan.seq}: {sum(each.records for each in done)} records of window {plan.connector}")
+    records = sum(each.records for each in done)
+    tell(WindowCommitWritten(seq=plan.seq, window=plan.connector, records=records))
     _sweep(site, committed, tell)
     return _Closed(committed, [])
 
@@ -259,14 +267,14 @@ def _void(
     site: _Site, planned: Planned, head: Committed | None, request: RunRequest, why_not: str, tell: Tell
 ) -> _Closed:
     """Close a plan that is not to be finished: the window is planned again, if it can be."""
-    tell(f"plan {planned.plan.seq} is voided: {why_not}")
+    tell(PlanVoided(seq=planned.plan.seq, reason=why_not))
     return _Closed(put(site.log, _entry(site, planned, head, request, Kind.VOID, reason=why_not)), [])
 
 
 def _sweep(site: _Site, commit: Committed, tell: Tell) -> None:
     """Delete what is not the window's, whoever left it: this run, one before, or one that slept until now."""
-    for line in sweep(site.live.settings, site.live.log, site.window, commit):
-        tell(line)
+    for event in sweep(site.live.settings, site.live.log, site.window, commit):
+        tell(event)
     crash_point(CrashPoint.SWEPT)
 
 
@@ -285,11 +293,7 @@ def _results(
     tasks = _tasks(site, plan, live)
     results = {result.planned: result for result in executed(execute, tasks)} if tasks else {}
     crash_point(CrashPoint.READ_ALL)
-    for result in results.values():
-        for refused in result.refused:
-            tell(f"bad record: {refused}")
-        if result.trace:
-            tell(f"{result.planned.offsets}: {result.trace}")
+    tell_of(results.values(), tell)
     read = [each for each in plan.ranges if not each.is_copied and each in results and results[each].failure is None]
     changed = changed_while_read(site.live.broker, plan, read).failures if read else {}
     crash_point(CrashPoint.CHECKED_KAFKA)

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 import msgspec
 
 from kafka_s3.errors import ConfigurationError, LogMissing, Problem
+from kafka_s3.events import Tell
 from kafka_s3.export.append import new_entry, put
-from kafka_s3.export.exporter import Exporter, Tell
+from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.run import accept
 from kafka_s3.log.entries import Entry, Kind, RangeEntry, Restart, TopicState
 from kafka_s3.log.store import Committed, Log, Planned

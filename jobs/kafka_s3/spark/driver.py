@@ -19,11 +19,14 @@ from pyspark import SparkContext
 from kafka_s3.adapters.known_schemas import NOTHING_KNOWN, Known
 from kafka_s3.bucket.window import check_window, of_window
 from kafka_s3.errors import EXIT_CONFIGURATION, ConfigurationError, ExporterError, SparkFailed
+from kafka_s3.events import Event, ProblemReported, RejectionsNoted, RunEnded, Tell, to_line
 from kafka_s3.export.run import run
+from kafka_s3.export.run_report import RunReport
 from kafka_s3.log.entries import Interval
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.plan.results import Failure, RangeResult, Task
 from kafka_s3.reexport.run import run as export_again
+from kafka_s3.sentences import sentence
 from kafka_s3.settings import load, lookups_of
 from kafka_s3.settings.model import Settings
 from kafka_s3.shown import printable_lines
@@ -42,6 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """`jobs/export.py`: one run of one connector; returns the exit status (docs/protocol.md#exit-statuses)."""
     arguments = _parser().parse_args(argv)
     die_with_parent()
+    tell = _tell_in_lines if arguments.events == "json" else _tell_in_words
+    status = _run(arguments, tell)
+    tell(RunEnded(exit_status=status))
+    return status
+
+
+def _run(arguments: argparse.Namespace, tell: Tell) -> int:
     try:
         settings = _settings(arguments)
         with _context(settings) as context:
@@ -50,23 +60,32 @@ def main(argv: Sequence[str] | None = None) -> int:
             exporter = make_exporter(settings)
             if arguments.reexport:
                 settings = of_window(settings, check_window(request.interval))
-                report = export_again(exporter, request, SparkExecute(context, settings), _say)
+                report = export_again(exporter, request, SparkExecute(context, settings), tell)
             else:
-                report = run(exporter, request, SparkExecute(context, settings), tell=_say)
-        for line in report.problems() if arguments.reexport else report.lines(str(arguments.connector)):
-            print(printable_lines(line), file=sys.stderr, flush=True)
-        if not arguments.reexport:  # a window's dead letters were sent when they were exported live
-            report_letters(exporter, _say)
+                report = run(exporter, request, SparkExecute(context, settings), tell)
+        if arguments.reexport:
+            for problem in report.problems():
+                tell(ProblemReported(what=problem))
+        else:
+            _tell_report(report, str(arguments.connector), tell)
+            report_letters(exporter, tell)  # a window's were sent when they were exported live
     except ExporterError as error:
-        print(printable_lines(str(error)), file=sys.stderr, flush=True)
+        tell(ProblemReported(what=str(error)))
         return error.exit_status
     except Py4JError as error:  # of the JVM itself, outside any task: its disk is full, it has ended
         if _is_ours(error):
             raise
         failed = _spark_failed(str(error))
-        print(printable_lines(str(failed)), file=sys.stderr, flush=True)
+        tell(ProblemReported(what=str(failed)))
         return failed.exit_status
     return report.exit_status
+
+
+def _tell_report(report: RunReport, config: str, tell: Tell) -> None:
+    for problem in report.said(config):
+        tell(ProblemReported(what=str(problem)))
+    for rejections in report.noted(config):
+        tell(RejectionsNoted(what=rejections))
 
 
 class SparkExecute:
@@ -192,8 +211,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--interval-start-ms", type=int, help="the data interval; without it: up to what is there now")
     parser.add_argument("--interval-end-ms", type=int)
     parser.add_argument("--reexport", action="store_true", help="export the data interval again, apart from the rest")
+    parser.add_argument(
+        "--events", choices=("text", "json"), default="text", help="json: a line of JSON for each event, for programs"
+    )
     return parser
 
 
-def _say(line: str) -> None:
-    print(printable_lines(line), flush=True)
+def _tell_in_lines(event: Event) -> None:
+    """For a program that started this one and reads its standard output."""
+    print(to_line(event), flush=True)
+
+
+def _tell_in_words(event: Event) -> None:
+    """For a person; what went wrong goes to standard error, and the exit status says how it ended."""
+    if isinstance(event, RunEnded):
+        return
+    is_wrong = isinstance(event, ProblemReported | RejectionsNoted)
+    print(sentence(event), file=sys.stderr if is_wrong else sys.stdout, flush=True)

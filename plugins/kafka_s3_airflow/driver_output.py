@@ -1,0 +1,70 @@
+"""What a Spark driver writes, line by line: its events, and between them what Spark, Java and Python say."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from kafka_s3.events import ProblemReported, RejectionsNoted, RunEnded, from_line
+from kafka_s3.sentences import sentence
+
+REASON_LINES_MAX: Final = 40
+#: How lines begin that Spark and Java write by themselves, which say nothing about why a driver could not start.
+_OF_SPARK: Final = (
+    "WARNING: ",
+    "Warning: ",
+    "Using Spark's default log4j",
+    "Setting default log level",
+    "To adjust logging level",
+    "Picked up ",
+)
+
+
+@dataclass(slots=True)
+class DriverOutput:
+    """Follows a driver. `exit_status`: what its last event says; `None` of one that died before that."""
+
+    exit_status: int | None = None
+    _reported: list[str] = field(default_factory=list)
+    _unexplained: deque[str] = field(default_factory=lambda: deque(maxlen=REASON_LINES_MAX))
+
+    def read(self, lines: Iterable[str]) -> Iterator[str]:
+        """The same lines with the sentences of events in their places."""
+        for line in lines:
+            event = from_line(line)
+            if event is None:
+                self._take_foreign(line.strip())
+                yield line
+                continue
+            self._unexplained.clear()
+            if isinstance(event, ProblemReported | RejectionsNoted):
+                self._reported.append(event.what)
+            elif isinstance(event, RunEnded):
+                self.exit_status = event.exit_status
+            yield from sentence(event).split("\n")
+
+    @property
+    def reason(self) -> str:
+        """Why the driver ended: what it reported; of one that died before its last event, what was said since then."""
+        lines = [line for what in self._reported for line in what.split("\n")]
+        if self.exit_status is None:
+            lines += self._unexplained
+        if len(lines) > REASON_LINES_MAX:
+            lines[REASON_LINES_MAX:] = [f"and {len(lines) - REASON_LINES_MAX} more lines: see the log above"]
+        return "\n".join(lines)
+
+    def _take_foreign(self, line: str) -> None:
+        if line and not line.startswith(_OF_SPARK) and not _is_dated(line):
+            self._unexplained.append(line)
+
+
+def _is_dated(line: str) -> bool:
+    """Whether it begins with the time of log4j.
+
+    >>> _is_dated("26/11/21 09:00:00 WARN Utils: x"), _is_dated("Error: no such file"), _is_dated("x")
+    (True, False, False)
+    """
+    shape = "".join("0" if c.isdecimal() else c for c in line[:18])
+    return shape == "00/00/00 00:00:00 "
