@@ -68,6 +68,9 @@ class Patient:
     def allow_loss(self) -> None:
         self.place.settings = replace(self.place.settings, policies=Policies(True, True))
 
+    def allow_restart(self) -> None:
+        self.place.settings = replace(self.place.settings, policies=Policies(restart_recreated=True))
+
     def rename(self) -> None:
         self.place.settings = replace(self.place.settings, name="renamed")
 

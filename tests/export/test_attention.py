@@ -64,6 +64,7 @@ def _all_say(patient: Patient, problems: Sequence[Said]) -> None:
 @example([Patient.tolerate, Patient.poison, RUN])
 @example([Patient.tolerate, Patient.refuse_letters, Patient.poison, RUN])
 @example([Patient.by_pattern])
+@example([Patient.produce, RUN, Patient.allow_restart, Patient.recreate_topic, Patient.retention])
 @example([Patient.produce, RUN, Patient.produce, Patient.another_owner])
 @settings(max_examples=300, deadline=None)
 def test_what_a_run_does_is_what_every_place_says(operations: list[Operation]) -> None:

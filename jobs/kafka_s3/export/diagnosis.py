@@ -17,17 +17,20 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, assert_never
+
+import msgspec
 
 from kafka_s3.bucket import owners
 from kafka_s3.bucket.dead_letter_marks import reported
 from kafka_s3.errors import EXIT_DATA, ConfigurationError, DataError, ExporterError, Fenced, TemporaryError
 from kafka_s3.log.entries import Entry, FailedRange, RangeEntry, Refusal, Stop, TopicState
 from kafka_s3.log.store import Committed, Log
-from kafka_s3.plan.anomalies import Anomaly, ExcludedPartition
-from kafka_s3.plan.planner import KafkaSnapshot
+from kafka_s3.plan.anomalies import Anomaly, ExcludedPartition, resolve
+from kafka_s3.plan.planner import KafkaSnapshot, failed_under, observe
+from kafka_s3.ports import Broker
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Settings
 
@@ -123,6 +126,23 @@ def of_world(settings: Settings, log: Log, head: Committed | None, world: KafkaS
     asks += [partial(owners.is_ours, log, settings, topic) for topic in _to_claim(world)]
     left_out = [left for left in world.left_out if not left.is_allowed(settings.policies)]
     return [*_refused(asks), *left_out]
+
+
+def snapshot_ahead(
+    settings: Settings, broker: Broker, head: Committed | None, snapshot: KafkaSnapshot
+) -> KafkaSnapshot:
+    """What a run finds once it has written down all that the user allows: a topic that was created again may have lost
+    records already."""
+    while head is not None:
+        allowed = [left for left in snapshot.left_out if left.is_allowed(settings.policies)]
+        if not allowed:
+            break
+        failed = failed_under(settings, head.entry)
+        made = resolve(snapshot.topics, failed, allowed, snapshot.views, snapshot.offsets)
+        topics = {name: made.topics[name] for name in head.entry.topics}
+        head = replace(head, entry=msgspec.structs.replace(head.entry, topics=topics, failed=made.failed))
+        snapshot = observe(settings, broker, head)
+    return snapshot
 
 
 def failed_ranges(settings: Settings, head: Entry) -> list[RangeFailed]:

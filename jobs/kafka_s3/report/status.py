@@ -19,6 +19,7 @@ from kafka_s3.export.diagnosis import (
     of_log,
     of_world,
     said,
+    snapshot_ahead,
 )
 from kafka_s3.log.entries import Entry, FailedRange, Plan, RangeGap, Restart
 from kafka_s3.log.store import Log
@@ -108,16 +109,18 @@ def look(settings: Settings, log: Log, open_broker: Callable[[], Broker] | None,
     planned = log.open_plan(head) if head is not None else None
     entries = tuple(each.entry for each in committed[:entries_max])
     found: list[Problem] = []
-    world: KafkaSnapshot | None = None
+    world = ahead = None
     kafka_error = None
     if open_broker is not None:
         try:
-            world = observe(settings, open_broker(), head)
+            broker = open_broker()
+            world = observe(settings, broker, head)
+            ahead = snapshot_ahead(settings, broker, head, world)
         except ExporterError as error:
             kafka_error = str(error)
             found.append(RunBlocked(error))
-    if world is not None:
-        found += of_world(settings, log, head, world)
+    if ahead is not None:
+        found += of_world(settings, log, head, ahead)
     if world is None or head is not None:
         found += of_log(settings, log, committed)
     return Status(
