@@ -31,6 +31,8 @@ What everything shares:
 - `naming`: every key, made and read.
 - `ranges`: topic-partitions and offset ranges.
 - `signing`: signatures over what a log holds.
+- `events`: what a run tells while it goes on, as types.
+- `sentences`: what people read of an event.
 - `shown`: text that is safe to show.
 - `attempts`: the one place where everything is caught.
 - `ordered_pool`: work in parallel, results in order.

@@ -8,6 +8,7 @@ Airflow imports this package in every one of its processes.
 - `task_group`: the three tasks as a task group.
 - `tasks`: what `plan` and `complete` do.
 - `operators`: the operator of `export`: spark-submit.
+- `driver_output`: what the driver tells, read line by line.
 - `schedules`: a connector's schedule as Airflow takes it.
 - `documents`: a DAG's description.
 - `connections`: connections and secrets of Airflow.
