@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, assert_never
 
 from kafka_s3.settings import block_gzip, catalogue
-from kafka_s3.settings.properties import Family, Ignored, Property, Refused, Required, Status, Supported, render
+from kafka_s3.settings.properties import Ignored, Property, PropertyPrefix, Refused, Required, Status, Supported, render
 
 README: Final = Path(__file__).resolve().parents[1] / "README.md"
 BEGIN: Final = "<!-- properties: python -m tools.reference -->\n"
@@ -43,9 +43,9 @@ def replaced(text: str) -> str:
     return f"{before}{BEGIN}{reference()}{END}{after}"
 
 
-def _families() -> list[Family]:
+def _families() -> list[PropertyPrefix]:
     """Without the one that a class of the user's own reads: it has a sentence in README."""
-    said = (each for each in catalogue.FAMILIES if not isinstance(each.status, Supported) or each.doc)
+    said = (each for each in catalogue.PREFIXES if not isinstance(each.status, Supported) or each.doc)
     return sorted(said, key=lambda family: family.prefix)
 
 

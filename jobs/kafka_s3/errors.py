@@ -6,7 +6,6 @@
     - TopicMissing           a configured topic does not exist                        exit 78
     - RegistryRefused        the schema registry cannot be used as it is configured   exit 78
   - DataError                a retry would meet the same data                         exit 65
-    - BadRecord              one record that may not be skipped
     - DataLoss               offsets that are gone, or a topic that is another one
     - LogDamaged             a plan or log entry is not what it should be
       . LogEmptied           the entry before the newest one is gone
@@ -108,10 +107,6 @@ class DataError(ExporterError):
     """The data stands in the way: a retry would meet it again."""
 
     exit_status = EXIT_DATA
-
-
-class BadRecord(DataError):
-    """One record cannot be written and the configuration tolerates none."""
 
 
 class DataLoss(DataError):

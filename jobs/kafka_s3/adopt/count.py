@@ -120,7 +120,7 @@ def find_in_kafka(
     """
     if last_stable <= tail.start:
         return Contradicted(f"Kafka can be read up to {last_stable}, and an object begins at {tail.start}")
-    walk = _Walk(settings, tail, upto)
+    walk = _Counting(settings, tail, upto)
     try:
         with contextlib.closing(source.open(OffsetRange(tp, tail.start, last_stable))) as reader:
             for batch in reader:
@@ -137,7 +137,7 @@ def find_in_kafka(
     return walk.result(last_stable)
 
 
-class _Walk:
+class _Counting:
     """Counts records as they pass; at each object's start the records of it and all later ones are still to come."""
 
     def __init__(self, settings: FormatSettings, tail: Tail, upto: int) -> None:

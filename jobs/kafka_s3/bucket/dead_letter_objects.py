@@ -26,14 +26,14 @@ _RESTORE: Final = "Nothing of it was sent. Restore the object from the bucket's 
 
 
 @dataclass(frozen=True, slots=True)
-class CommitLetters:
+class CommittedDeadLetters:
     """The ranges of one commit that have dead letters, in the order of their offsets; without their data objects."""
 
     seq: int
     ranges: tuple[RangeEntry, ...]
 
 
-def commits_with_letters(log: Log, *, after_seq: int = -1) -> tuple[int, list[CommitLetters]]:
+def commits_with_letters(log: Log, *, after_seq: int = -1) -> tuple[int, list[CommittedDeadLetters]]:
     """The newest entry (-1 for none) and the commits after `after_seq` that have dead letters, oldest first; whether
     a rewind withdrew them since or not.
 
@@ -44,7 +44,7 @@ def commits_with_letters(log: Log, *, after_seq: int = -1) -> tuple[int, list[Co
         newest = max(newest, committed.entry.seq)
         ranges = with_letters(committed.entry.ranges) if committed.entry.kind is Kind.COMMIT else []
         if ranges:
-            found.append(CommitLetters(committed.entry.seq, tuple(ranges)))
+            found.append(CommittedDeadLetters(committed.entry.seq, tuple(ranges)))
     return newest, found[::-1]
 
 

@@ -104,7 +104,7 @@ class Orphan:
 
 
 @dataclass(frozen=True, slots=True)
-class Territory:
+class OwnedPrefixes:
     """The keys that are this connector's to look at. `others`: prefixes inside its own that somebody else owns."""
 
     places: tuple[tuple[Place, str], ...]
@@ -125,7 +125,7 @@ class Territory:
         return next((each for each in fates if not each.deletable), fates[0]) if fates else None
 
 
-def survey(log: Log, head: Entry, places: Iterable[Place], *, topics: Sequence[str] | None = None) -> Territory:
+def survey(log: Log, head: Entry, places: Iterable[Place], *, topics: Sequence[str] | None = None) -> OwnedPrefixes:
     """Find out which topics are this connector's, by the owners in the bucket. Raises `LogDamaged`.
 
     `topics`: those to look at; all that the log knows unless given.
@@ -159,7 +159,7 @@ def survey(log: Log, head: Entry, places: Iterable[Place], *, topics: Sequence[s
         others |= {each for each in foreign if each.startswith(prefix)}
     letters = letters_place(log.layout)
     kept += [(letters, topic) for topic in looked_at]
-    return Territory(tuple(kept), tuple(sorted(others)), tuple(dict.fromkeys(notes)), tuple(prefixes(kept)))
+    return OwnedPrefixes(tuple(kept), tuple(sorted(others)), tuple(dict.fromkeys(notes)), tuple(prefixes(kept)))
 
 
 def _owner_keys(log: Log) -> set[str]:
@@ -186,7 +186,7 @@ def _prefixes_of(log: Log, owner_keys: Iterable[str], delims: Iterable[str]) -> 
 
 def find(
     log: Log,
-    territory: Territory,
+    territory: OwnedPrefixes,
     listed: Container[str],
     head: Entry,
     adopted: Sequence[Entry],

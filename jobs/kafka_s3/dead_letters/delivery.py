@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator
 
 from kafka_s3.bucket.dead_letter_marks import reported
-from kafka_s3.bucket.dead_letter_objects import CommitLetters, commits_with_letters, read_letters
+from kafka_s3.bucket.dead_letter_objects import CommittedDeadLetters, commits_with_letters, read_letters
 from kafka_s3.dead_letter import DeadLetter, reported_key
 from kafka_s3.events import DeadLettersSent, Tell
 from kafka_s3.export.exporter import Exporter
@@ -32,7 +32,7 @@ def report(exporter: Exporter, sink: DeadLetterSink, tell: Tell) -> int:
     newest, commits = commits_with_letters(log, after_seq=before)
     marked = before
     for commit in commits:
-        sending = _Letters(log, commit)
+        sending = _DeadLetters(log, commit)
         sink.send(sending)
         _mark(log, commit.seq, sending.count)
         tell(DeadLettersSent(seq=commit.seq, topic=exporter.settings.dead_letters.topic or "", count=sending.count))
@@ -42,10 +42,10 @@ def report(exporter: Exporter, sink: DeadLetterSink, tell: Tell) -> int:
     return total
 
 
-class _Letters:
+class _DeadLetters:
     """The letters of a commit, counted as they are read."""
 
-    def __init__(self, log: Log, commit: CommitLetters) -> None:
+    def __init__(self, log: Log, commit: CommittedDeadLetters) -> None:
         self._log = log
         self._commit = commit
         self.count = 0

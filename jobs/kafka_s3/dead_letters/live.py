@@ -32,7 +32,7 @@ class KafkaLog:
 
 
 @dataclass(frozen=True, slots=True)
-class LettersOf:
+class DeadLettersOf:
     """A range that has dead letters, without its data objects."""
 
     read_from: KafkaLog
@@ -45,13 +45,13 @@ class LettersOf:
 
 
 @dataclass(slots=True)
-class LettersOfExport:
+class ExportedDeadLetters:
     """`live`: the ranges of the export that have dead letters, oldest entry first, then by partition and offset."""
 
-    live: list[LettersOf] = field(default_factory=list)
-    _withdrawn: dict[KafkaLog, list[LettersOf]] = field(default_factory=dict)
+    live: list[DeadLettersOf] = field(default_factory=list)
+    _withdrawn: dict[KafkaLog, list[DeadLettersOf]] = field(default_factory=dict)
 
-    def withdrawn_beside(self, live: LettersOf) -> Iterator[LettersOf]:
+    def withdrawn_beside(self, live: DeadLettersOf) -> Iterator[DeadLettersOf]:
         """Withdrawn ranges that may have letters of the same records."""
         first, last = live.made.first_offset, live.made.last_offset
         for other in self._withdrawn.get(live.read_from, ()):
@@ -61,8 +61,8 @@ class LettersOfExport:
     def _take(self, taken: Taken, restarts: Counter[TopicPartition]) -> None:
         """The next older entry; `restarts`: of newer ones."""
 
-        def of(done: RangeEntry) -> LettersOf:
-            return LettersOf(KafkaLog(done.tp, taken.entry.topics[done.topic].topic_id, restarts[done.tp]), done)
+        def of(done: RangeEntry) -> DeadLettersOf:
+            return DeadLettersOf(KafkaLog(done.tp, taken.entry.topics[done.topic].topic_id, restarts[done.tp]), done)
 
         if taken.entry.kind is Kind.COMMIT:
             self.live += map(of, reversed(with_letters(taken.ranges)))
@@ -72,12 +72,12 @@ class LettersOfExport:
         restarts.update(restart.tp for restart in taken.entry.restarts if not restart.withdrawn)
 
 
-def letters_of_export(log: Log) -> LettersOfExport:
+def letters_of_export(log: Log) -> ExportedDeadLetters:
     """The dead letters of the export as it is now.
 
     Memory: an entry, one small value for each object of dead letters, and a number for each partition.
     """
-    found, restarts = LettersOfExport(), Counter[TopicPartition]()
+    found, restarts = ExportedDeadLetters(), Counter[TopicPartition]()
     for taken in newest_first(committed.entry for committed in log.entries()):
         found._take(taken, restarts)
     found.live.reverse()

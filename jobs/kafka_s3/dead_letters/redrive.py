@@ -23,7 +23,7 @@ import msgspec
 
 from kafka_s3.bucket.dead_letter_objects import check_entry, read_letters
 from kafka_s3.dead_letter import DeadLetter, redriven_key, redriven_prefix
-from kafka_s3.dead_letters.live import LettersOf, LettersOfExport, letters_of_export
+from kafka_s3.dead_letters.live import DeadLettersOf, ExportedDeadLetters, letters_of_export
 from kafka_s3.errors import Fenced, LogDamaged
 from kafka_s3.events import DeadLettersRedriven, Tell
 from kafka_s3.log.entries import FORMAT_VERSION, ObjectEntry, RangeEntry
@@ -209,7 +209,7 @@ class _Picked:
             pass
 
 
-def _sent_before(log: Log, to: str, found: LettersOfExport, each: LettersOf) -> _Sent:
+def _sent_before(log: Log, to: str, found: ExportedDeadLetters, each: DeadLettersOf) -> _Sent:
     """Which letters of a range were sent to a topic: out of its object, or of one with the same records that a rewind
     withdrew since.
 
@@ -228,7 +228,7 @@ def _sent_before(log: Log, to: str, found: LettersOfExport, each: LettersOf) -> 
     return _Sent(runs, array("q", heapq.merge(*single)))
 
 
-def _letters_among(log: Log, withdrawn: LettersOf, sent: _Sent) -> array[int]:
+def _letters_among(log: Log, withdrawn: DeadLettersOf, sent: _Sent) -> array[int]:
     """The offsets of those letters of a withdrawn range that were sent."""
     try:
         return array("q", (letter.offset for letter in read_letters(log, withdrawn.done) if letter.offset in sent))

@@ -24,7 +24,7 @@ from kafka_s3.bucket.audit import walk
 from kafka_s3.bucket.findings import Findings
 from kafka_s3.bucket.folders import NOTHING_NAMED, Configurations, Named, known
 from kafka_s3.bucket.lost import Losses
-from kafka_s3.bucket.orphans import Orphan, Territory, find, keys_of, open_uploads, survey
+from kafka_s3.bucket.orphans import Orphan, OwnedPrefixes, find, keys_of, open_uploads, survey
 from kafka_s3.bucket.window import window_id
 from kafka_s3.bucket.window_leftovers import Leftovers, left_in
 from kafka_s3.bucket.window_listing import newest_first
@@ -192,7 +192,7 @@ def _in_windows(
     return tuple(left), said
 
 
-def _uploads(log: Log, territory: Territory, head: Entry, adopted: Sequence[Entry]) -> tuple[list[OpenUpload], str]:
+def _uploads(log: Log, territory: OwnedPrefixes, head: Entry, adopted: Sequence[Entry]) -> tuple[list[OpenUpload], str]:
     """Uploads whose key nobody can commit any more: one of a listed key is a second writer's, which has lost.
 
     One of a log entry's key tried the store out, which a run does with the newest entry unless that closed a plan

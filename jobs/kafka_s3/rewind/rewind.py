@@ -186,7 +186,7 @@ def _gone(move: Move, world: KafkaSnapshot) -> str:
 
 
 @dataclass(slots=True)
-class _Walk:
+class _Withdrawal:
     """The way back of one partition; `cutoff`: a later rewind withdrew what begins at or above it."""
 
     tp: TopicPartition
@@ -243,11 +243,11 @@ class _Walk:
 
 def _walk(log: Log, targets: Mapping[TopicPartition, int]) -> tuple[tuple[Move, ...], list[Problem]]:
     """Where each partition can go back to, and what that withdraws."""
-    walks: dict[TopicPartition, _Walk] = {}
+    walks: dict[TopicPartition, _Withdrawal] = {}
     for committed in log.entries() if targets else ():
         entry = committed.entry
         for tp, asked in targets.items():
-            walk = walks.setdefault(tp, _Walk(tp, asked, entry.position(tp) or 0))
+            walk = walks.setdefault(tp, _Withdrawal(tp, asked, entry.position(tp) or 0))
             if not walk.is_done:
                 walk.go_back(entry)
         if all(walk.is_done for walk in walks.values()):

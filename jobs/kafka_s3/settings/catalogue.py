@@ -23,9 +23,9 @@ from kafka_s3.settings import (
 )
 from kafka_s3.settings.properties import (
     HIDDEN,
-    Family,
     Ignored,
     Property,
+    PropertyPrefix,
     Refused,
     ResolvedProperty,
     Supported,
@@ -49,12 +49,12 @@ TOPICS: Final[dict[str, tuple[Property, ...]]] = {
     "Converters": converters.PROPERTIES,
     "The older Block-GZIP connector": block_gzip.PROPERTIES,
 }
-FAMILIES: Final[tuple[Family, ...]] = (
-    *connect.FAMILIES,
-    *kafka.FAMILIES,
-    *credentials.FAMILIES,
-    *converters.FAMILIES,
-    *registry.FAMILIES,
+PREFIXES: Final[tuple[PropertyPrefix, ...]] = (
+    *connect.PREFIXES,
+    *kafka.PREFIXES,
+    *credentials.PREFIXES,
+    *converters.PREFIXES,
+    *registry.PREFIXES,
 )
 PROPERTIES: Final[dict[str, Property]] = {prop.name: prop for table in TOPICS.values() for prop in table}
 
@@ -91,11 +91,11 @@ def validate(given: Mapping[str, Given], failed: frozenset[str]) -> ParsedConfig
     return config
 
 
-def find(name: str) -> Property | Family | None:
+def find(name: str) -> Property | PropertyPrefix | None:
     """The row of a property, else the family it belongs to, else `None`."""
     if name in PROPERTIES:
         return PROPERTIES[name]
-    families = [family for family in FAMILIES if name.startswith(family.prefix)]
+    families = [family for family in PREFIXES if name.startswith(family.prefix)]
     return max(families, key=lambda family: len(family.prefix)) if families else None
 
 
@@ -112,14 +112,14 @@ def unknown(name: str) -> str:
 def near_member(name: str) -> str:
     """The near match of a converter's misspelt option: Connect would leave it out without a word."""
     family = find(name)
-    if not isinstance(family, Family) or family.prefix not in registry.OPTIONS:
+    if not isinstance(family, PropertyPrefix) or family.prefix not in registry.OPTIONS:
         return ""
     return near_match(name, [known for known in PROPERTIES if known.startswith(family.prefix)])
 
 
 def _check_member(name: str, config: ParsedConfig) -> None:
     found = find(name)
-    if not isinstance(found, Family):
+    if not isinstance(found, PropertyPrefix):
         # Never with the value: it may be a misspelt password.
         config.problems.append(Problem(name or '""', None, unknown(name)))
         return

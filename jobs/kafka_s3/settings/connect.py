@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafka_s3.settings import block_gzip, validators
-from kafka_s3.settings.properties import REQUIRED, AppliesWhen, Choice, Family, Ignored, Kind, Property, Refused
+from kafka_s3.settings.properties import REQUIRED, AppliesWhen, Choice, Ignored, Kind, Property, PropertyPrefix, Refused
 from kafka_s3.settings.validation import ParsedConfig
 
 
@@ -142,11 +142,11 @@ PROPERTIES: tuple[Property, ...] = (
 )
 
 #: The longest prefix that fits decides.
-FAMILIES: Final[tuple[Family, ...]] = (
-    Family("transforms.", _TRANSFORMS),
-    Family("predicates.", _TRANSFORMS),
-    Family("hive.", Ignored("the S3 sink has no Hive integration")),
-    Family("confluent.", Ignored("no Confluent license or monitoring is involved")),
+PREFIXES: Final[tuple[PropertyPrefix, ...]] = (
+    PropertyPrefix("transforms.", _TRANSFORMS),
+    PropertyPrefix("predicates.", _TRANSFORMS),
+    PropertyPrefix("hive.", Ignored("the S3 sink has no Hive integration")),
+    PropertyPrefix("confluent.", Ignored("no Confluent license or monitoring is involved")),
 )
 
 #: What belongs to a Connect worker itself: accepted in the worker file, and without a meaning here.

@@ -12,7 +12,7 @@ from kafka_s3.avro.parse import SchemaError, parse_avro
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.settings import registry, validators
 from kafka_s3.settings.files import ANYWHERE, read_limited
-from kafka_s3.settings.properties import AppliesWhen, Choice, Family, Ignored, Kind, Property
+from kafka_s3.settings.properties import AppliesWhen, Choice, Ignored, Kind, Property, PropertyPrefix
 from kafka_s3.settings.reach import Reach
 from kafka_s3.settings.registry import OPTIONS, SIDES, RegistrySettings, SubjectNames, build_registry
 from kafka_s3.settings.validation import ParsedConfig
@@ -243,9 +243,9 @@ PROPERTIES: Final[tuple[Property, ...]] = (
     ),
 )
 
-FAMILIES: Final[tuple[Family, ...]] = (
-    *(Family(prefix, Ignored("no supported converter uses it")) for prefix in OPTIONS),
-    Family("header.converter.", Ignored("headers are written as they are")),
+PREFIXES: Final[tuple[PropertyPrefix, ...]] = (
+    *(PropertyPrefix(prefix, Ignored("no supported converter uses it")) for prefix in OPTIONS),
+    PropertyPrefix("header.converter.", Ignored("headers are written as they are")),
 )
 
 

@@ -15,9 +15,9 @@ from kafka_s3.settings.properties import (
     SUPPORTED,
     AppliesWhen,
     Choice,
-    Family,
     Kind,
     Property,
+    PropertyPrefix,
     ResolvedProperty,
     near_match,
 )
@@ -145,7 +145,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
     ),
 )
 
-FAMILIES: Final[tuple[Family, ...]] = (Family(PREFIX, SUPPORTED),)  # a class of the user's own reads it
+PREFIXES: Final[tuple[PropertyPrefix, ...]] = (PropertyPrefix(PREFIX, SUPPORTED),)  # a class of the user's own reads it
 
 _KNOWN = (CLASS, *(prop.name for prop in _ROLE_PROPERTIES))
 _ENDINGS = tuple(name.removeprefix(PREFIX) for name in _KNOWN)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kafka_s3.settings import validators
-from kafka_s3.settings.properties import Family, Ignored, Kind, Property, Refused
+from kafka_s3.settings.properties import Ignored, Kind, Property, PropertyPrefix, Refused
 from kafka_s3.settings.validation import ParsedConfig
 from kafka_s3.settings.variables import Given
 
@@ -45,9 +45,9 @@ PROPERTIES: Final[tuple[Property, ...]] = (
     ),
 )
 
-FAMILIES: Final[tuple[Family, ...]] = (
-    Family(PRODUCER, Ignored("the client that reads also produces dead letters: use consumer.override.*")),
-    Family(
+PREFIXES: Final[tuple[PropertyPrefix, ...]] = (
+    PropertyPrefix(PRODUCER, Ignored("the client that reads also produces dead letters: use consumer.override.*")),
+    PropertyPrefix(
         "admin.override.",
         Ignored("the client that reads also creates the topic of dead letters: use consumer.override.*"),
     ),

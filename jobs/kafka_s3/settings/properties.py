@@ -167,7 +167,7 @@ class Property:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class PropertyPrefix:
     """All properties that begin with `prefix` and have no row of their own; `doc` says what supported ones do."""
 
     prefix: str

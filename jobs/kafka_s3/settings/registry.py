@@ -16,10 +16,10 @@ from kafka_s3.settings.properties import (
     SUPPORTED,
     AppliesWhen,
     Choice,
-    Family,
     Ignored,
     Kind,
     Property,
+    PropertyPrefix,
     ResolvedProperty,
 )
 from kafka_s3.settings.validation import ParsedConfig
@@ -169,8 +169,8 @@ def _ignored_rows(prefix: str) -> tuple[Property, ...]:
     )
 
 
-FAMILIES: Final[tuple[Family, ...]] = tuple(
-    Family(
+PREFIXES: Final[tuple[PropertyPrefix, ...]] = tuple(
+    PropertyPrefix(
         f"{prefix}schema.registry.ssl.",
         SUPPORTED,
         "TLS for the registry, as for Kafka: ssl.truststore.location and ssl.keystore.location of type PEM,"

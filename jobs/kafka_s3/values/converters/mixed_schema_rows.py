@@ -13,12 +13,12 @@ from kafka_s3.values.rows import Excluded, Missing, Schemas, by_schema
 
 
 def together(rows: Any) -> Any:
-    """Rows that one object can be asked for: as they are if they have one schema, else `Interleaved`."""
-    return rows if isinstance(rows.schemas, Schema | None) else Interleaved(rows)
+    """Rows that one object can be asked for: as they are if they have one schema, else `MixedSchemaRows`."""
+    return rows if isinstance(rows.schemas, Schema | None) else MixedSchemaRows(rows)
 
 
 @dataclass(frozen=True, slots=True)
-class Interleaved:
+class MixedSchemaRows:
     """A `rows.Structs` over rows none of which is excluded."""
 
     rows: Any
