@@ -23,6 +23,8 @@ what the words mean. A room knows only rooms further down, in this order:
 What everything shares:
 
 - `ports`: what the engine asks of Kafka, S3, the registry and the dead-letter topic.
+- `events`: what a run tells while it goes on, as types and as lines of JSON.
+- `sentences`: those events in words.
 - `user_defined`: classes of the user's, by their Python path.
 - `dead_letter`: a rejected record, in full, with its reason.
 - `records`: records and batches of them.
@@ -31,8 +33,6 @@ What everything shares:
 - `naming`: every key, made and read.
 - `ranges`: topic-partitions and offset ranges.
 - `signing`: signatures over what a log holds.
-- `events`: what a run tells while it goes on, as types.
-- `sentences`: what people read of an event.
 - `shown`: text that is safe to show.
 - `attempts`: the one place where everything is caught.
 - `ordered_pool`: work in parallel, results in order.
