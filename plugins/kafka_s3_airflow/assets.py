@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from kafka_s3.log.store import Log
-    from kafka_s3.publish.announce import Ended
     from kafka_s3.settings import Settings
 
 _ANNOUNCED: Final = "kafka_s3_announced"  # in the task's context: the log, and the entries of it that were announced
@@ -44,17 +43,17 @@ def _alias_of(connector: str, task: str) -> AssetAlias:
     return AssetAlias(f"kafka-s3/{connector}/{task}")
 
 
-def announce(context: Context, log: Log, settings: Settings, ended: Ended | None = None) -> int:
+def announce(context: Context, log: Log, settings: Settings, ended_ms: int | None = None) -> int:
     """Make what is not announced yet events of the connector's and its topics' assets; how many there are.
 
-    `ended`: the run, where none of its tasks failed: up to where all is complete is told too. A task has an event for
-    an outlet that is an asset, whatever it did, and none if Airflow does not know the asset yet. So all go through the
-    alias that the task declares, which is its only outlet for this try.
+    `ended_ms`: the time now, where none of the run's tasks failed: up to where all is complete is told too. A task has
+    an event for an outlet that is an asset, whatever it did, and none if Airflow does not know the asset yet. So all go
+    through the alias that the task declares, which is its only outlet for this try.
     """
     from kafka_s3.publish.announce import announcement
 
     context["task"].outlets = []
-    made = announcement(log, settings.s3.bucket, settings.exports, ended, named=settings.topics)
+    made = announcement(log, settings.s3.bucket, settings.exports, ended_ms, named=settings.topics)
     if made.events:
         connector = log.layout.connector
         alias = _alias_of(connector, context["task"].task_id.rpartition(".")[2])  # without the group's prefix

@@ -84,13 +84,10 @@ def complete(connector: str) -> None:
             f"{' and '.join(failed)} failed: see there. What was committed all the same is announced by the next run."
         )
     with for_airflow():
-        from kafka_s3.publish.announce import Ended
-
         interval, exporter = interval_of(context), _exporter(connector)
         _mark_complete(exporter, interval)
         _report_letters(exporter)
-        ended = Ended(context["run_id"], interval, int(time.time() * 1000))
-        announced = announce(context, exporter.log, exporter.settings, ended)
+        announced = announce(context, exporter.log, exporter.settings, ended_ms=int(time.time() * 1000))
         log.info("%s events of assets: what was committed, and up to where all is complete.", announced)
 
 

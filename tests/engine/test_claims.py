@@ -6,7 +6,14 @@ from typing import Any
 
 from kafka_s3.log.documents import decode, encode
 from kafka_s3.log.entries import Entry, FailedRange, Interval, Kind, Plan, RunPlan, TopicState
-from kafka_s3.log.progress import complete_until_ms, goes_on_from_ms, has_passed, reached_ms, reaching
+from kafka_s3.log.progress import (
+    complete_until_ms,
+    goes_on_from_ms,
+    has_passed,
+    partition_until_ms,
+    reached_ms,
+    reaching,
+)
 from kafka_s3.ranges import TopicPartition
 
 NOW = 1000
@@ -67,6 +74,16 @@ def test_what_lies_in_the_future_was_not_reached() -> None:
 def test_a_failed_range_of_an_older_time_keeps_back_the_claim() -> None:
     """It is written under its own time once more."""
     assert complete_until_ms(entry({0: 200, 1: 200}, failed=(failed(Interval(100, 150)),)), ["t"], NOW) == 100
+
+
+def test_a_partition_is_complete_for_itself() -> None:
+    """One that is behind, or of which an older range failed, keeps back the topic's claim and not the other's."""
+    behind = entry({0: 200, 1: 100})
+    assert [partition_until_ms(behind, tp, NOW) for tp in (ZERO, ONE)] == [200, 100]
+    stuck = entry({0: 200, 1: 200}, failed=(failed(Interval(100, 150)),))
+    assert [partition_until_ms(stuck, tp, NOW) for tp in (ZERO, ONE)] == [200, 100]
+    assert partition_until_ms(entry({0: 200}), ONE, NOW) is None
+    assert partition_until_ms(entry({0: NOW + 1}), ZERO, NOW) is None
 
 
 def test_an_older_release_claims_nothing_and_goes_on_as_it_did() -> None:

@@ -16,7 +16,7 @@ from kafka_s3.naming import COLLISIONS_MAX, DataName, KeyLayout
 from kafka_s3.ports import Put
 from kafka_s3.settings.s3 import Tagging
 from kafka_s3.write.object_group import Body, OffsetSpan
-from kafka_s3.write.uploads import ObjectGroupUpload
+from kafka_s3.write.uploads import ObjectGroupUpload, given_up_unless_finished
 
 NAME = DataName("orders", "partition=0", 0, 42, ".json")
 FIRST = "topics/orders/partition=0/orders+0+0000000042.json"
@@ -334,3 +334,25 @@ def test_a_put_that_is_unavailable_is_not_put_without_tags() -> None:
     with pytest.raises(StoreUnavailable):
         upload(bucket, [b"hello world"], TAGGED)
     assert operations(bucket) == ["PutObject"]
+
+
+@pytest.mark.parametrize("raised", [DataError("changed"), KeyboardInterrupt()])
+def test_what_ends_a_range_is_told_and_every_file_is_given_up(raised: BaseException) -> None:
+    """An abort that the store refuses too hides neither the first error nor what else is to be aborted; what was
+    finished is left alone."""
+    given_up: list[str] = []
+
+    class File:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def abort(self) -> None:
+            given_up.append(self.name)
+            raise StoreUnavailable("the store is gone")
+
+    with pytest.raises(type(raised)), given_up_unless_finished(File("data"), File("letters")):
+        raise raised
+    assert given_up == ["data", "letters"]
+    with given_up_unless_finished(File("finished")):
+        pass
+    assert given_up == ["data", "letters"]

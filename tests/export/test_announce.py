@@ -21,7 +21,7 @@ from kafka_s3.log.entries import (
 )
 from kafka_s3.log.store import Committed, Log
 from kafka_s3.naming import LogLayout
-from kafka_s3.publish.announce import Announcement, Ended, announcement, describe, mark
+from kafka_s3.publish.announce import Announcement, announcement, describe, mark
 from tests.support import LATER_MS
 
 
@@ -55,12 +55,12 @@ def extend(log: Log, count: int = 1, **what: Any) -> list[Committed]:
 def told(
     log: Log,
     *,
-    ended: Ended | None = None,
+    ended_ms: int | None = None,
     exports: Container[str] = (),
     named: tuple[str, ...] = (),
     most: int = 100,
 ) -> Announcement:
-    return announcement(log, "archive", exports.__contains__, ended, named=named, told_max=most)
+    return announcement(log, "archive", exports.__contains__, ended_ms, named=named, told_max=most)
 
 
 def seqs(log: Log, most: int = 100) -> list[int]:
@@ -69,7 +69,7 @@ def seqs(log: Log, most: int = 100) -> list[int]:
 
 def test_no_log(log: Log) -> None:
     """Without a log there is nothing to announce, not even that an interval is complete."""
-    assert told(log, ended=Ended("r", Interval(0, 10), LATER_MS)) == Announcement()
+    assert told(log, ended_ms=LATER_MS) == Announcement()
 
 
 def test_every_entry_oldest_first(log: Log) -> None:
@@ -106,13 +106,16 @@ def test_at_most_so_many(log: Log) -> None:
     """A long backlog is announced piece by piece, the oldest first; what is complete is said at its end, and not
     before: older entries do not know what was withdrawn since."""
     extend(log, 5, topics={"t": TopicState(topic_id="x", positions={0: 1}, reached={0: 10})})
-    ended = Ended("r", Interval(0, 10), LATER_MS)
     assert seqs(log, most=2) == [0, 1]
-    assert [each.extra["complete_until_ms"] for each in told(log, ended=ended, exports={"t"}, most=2).events] == [None]
+    assert [each.extra["complete_until_ms"] for each in told(log, ended_ms=LATER_MS, exports={"t"}, most=2).events] == [
+        None
+    ]
     mark(log, 0)
     mark(log, 1)
     assert seqs(log, most=2) == [2, 3]
-    assert [each.extra["complete_until_ms"] for each in told(log, ended=ended, exports={"t"}, most=3).events] == [10]
+    assert [each.extra["complete_until_ms"] for each in told(log, ended_ms=LATER_MS, exports={"t"}, most=3).events] == [
+        10
+    ]
 
 
 def test_the_events_of_one_entry_are_told_together(log: Log) -> None:
@@ -161,9 +164,6 @@ def test_what_does_not_belong_there(log: Log) -> None:
         told(log)
 
 
-HOUR = Ended("run-of-ten", Interval(100, 200), LATER_MS)
-
-
 def two(of_a: dict[int, int] | None, of_b: dict[int, int] | None) -> dict[str, TopicState]:
     """Two topics, and what their partitions have reached."""
     return {
@@ -185,7 +185,7 @@ def test_an_hour_with_nothing_in_it(log: Log) -> None:
     extend(log, topics=two({0: 100, 1: 100}, {0: 100}))
     mark(log, 0)
     extend(log, topics=TWO, interval=Interval(100, 200), boundary_ms=200)
-    made = told(log, ended=HOUR, exports=TWO)
+    made = told(log, ended_ms=LATER_MS, exports=TWO)
     assert made.seqs == (1,)
     assert [each.topic for each in made.events] == [None, "a", "b"]
     whole, of_a, of_b = (each.extra for each in made.events)
@@ -197,27 +197,27 @@ def test_an_hour_with_nothing_in_it(log: Log) -> None:
     assert whole["sha256"] == sha256_of(log.store.get(whole["key"]) or b"")
     assert whole["key"] == log.layout.log_key(1)
     mark(log, 1)
-    assert told(log, ended=HOUR, exports=TWO) == Announcement()
+    assert told(log, ended_ms=LATER_MS, exports=TWO) == Announcement()
 
 
 def test_a_topic_that_the_connector_has_left(log: Log) -> None:
     """It keeps its positions in the log, has no events any more, and keeps back nothing that is said of the others."""
     extend(log, kind=Kind.COMMIT, topics=two({}, {0: 200}))
-    assert until(told(log, ended=HOUR, exports={"b"})) == {None: 200, "b": 200}
+    assert until(told(log, ended_ms=LATER_MS, exports={"b"})) == {None: 200, "b": 200}
 
 
 def test_a_topic_is_as_complete_as_its_partitions(log: Log) -> None:
     """The connector is as complete as its last partition; a topic that has reached nothing lets it say nothing."""
     extend(log, kind=Kind.COMMIT, topics=two({0: 200, 1: 100}, {0: 150}))
-    assert until(told(log, ended=HOUR, exports=TWO)) == {None: 100, "a": 100, "b": 150}
+    assert until(told(log, ended_ms=LATER_MS, exports=TWO)) == {None: 100, "a": 100, "b": 150}
     extend(log, kind=Kind.COMMIT, topics=two({0: 200, 1: 100}, {}))
-    assert until(told(log, ended=HOUR, exports=TWO)) == {None: None, "a": 100, "b": None}
+    assert until(told(log, ended_ms=LATER_MS, exports=TWO)) == {None: None, "a": 100, "b": None}
 
 
 def test_a_topic_that_no_entry_knows_is_not_complete(log: Log) -> None:
     """The connector asks for it by name, and nothing of it is exported: nothing is said of the whole connector."""
     extend(log, kind=Kind.COMMIT, topics=TWO)
-    made = told(log, ended=HOUR, exports={"a", "b", "added"}, named=("a", "b", "added"))
+    made = told(log, ended_ms=LATER_MS, exports={"a", "b", "added"}, named=("a", "b", "added"))
     assert until(made) == {None: None, "a": 200, "b": 200}
 
 
@@ -225,14 +225,13 @@ def test_what_was_rewound_since_is_not_complete(log: Log) -> None:
     """The newest entry says so, though older ones that are told with it said otherwise."""
     extend(log, kind=Kind.COMMIT, topics=TWO, interval=Interval(100, 200))
     extend(log, kind=Kind.REWIND, topics=two({0: 200}, {0: 200}))
-    assert until(told(log, ended=HOUR, exports=TWO)) == {None: None, "a": None, "b": 200}
+    assert until(told(log, ended_ms=LATER_MS, exports=TWO)) == {None: None, "a": None, "b": 200}
 
 
 def test_an_interval_in_the_future_is_not_complete(log: Log) -> None:
     """A clock was wrong when it was written."""
     extend(log, kind=Kind.COMMIT, topics=TWO)
-    early = Ended("r", Interval(100, 200), 199)
-    assert until(told(log, ended=early, exports=TWO)) == {None: None, "a": None, "b": None}
+    assert until(told(log, ended_ms=199, exports=TWO)) == {None: None, "a": None, "b": None}
 
 
 def test_a_run_that_failed_claims_nothing(log: Log) -> None:
@@ -241,7 +240,7 @@ def test_a_run_that_failed_claims_nothing(log: Log) -> None:
     assert set(until(told(log, exports=TWO)).values()) == {None}
     mark(log, 0)
     assert told(log, exports=TWO) == Announcement()
-    assert told(log, ended=HOUR, exports=TWO) == Announcement()
+    assert told(log, ended_ms=LATER_MS, exports=TWO) == Announcement()
 
 
 def test_a_failed_run_that_somebody_marked_as_a_success(log: Log) -> None:
@@ -249,9 +248,9 @@ def test_a_failed_run_that_somebody_marked_as_a_success(log: Log) -> None:
     other topics are what they are. Entries of a release that did not say what is reached claim nothing."""
     failed = FailedRange(topic="a", partition=0, start=3, end=9, reason="bad", interval=Interval(50, 100))
     extend(log, kind=Kind.COMMIT, topics=TWO, failed=(failed,))
-    assert until(told(log, ended=HOUR, exports=TWO)) == {None: 50, "a": 50, "b": 200}
+    assert until(told(log, ended_ms=LATER_MS, exports=TWO)) == {None: 50, "a": 50, "b": 200}
     extend(log, kind=Kind.COMMIT, topics=two(None, {0: 200}), boundary_ms=200)
-    assert until(told(log, ended=HOUR, exports=TWO)) == {None: None, "a": None, "b": 200}
+    assert until(told(log, ended_ms=LATER_MS, exports=TWO)) == {None: None, "a": None, "b": 200}
 
 
 def test_offsets_are_named_up_to_a_limit() -> None:
@@ -373,7 +372,7 @@ def test_an_asset_has_one_event_however_many_entries(log: Log) -> None:
     extend(log, topics=topics, gaps=(gap,), boundary_ms=100)
     extend(log, kind=Kind.COMMIT, topics=topics, ranges=(done(0, 3, 2),), interval=Interval(50, 100), boundary_ms=100)
     extend(log, topics=topics, interval=Interval(100, 200), boundary_ms=200)
-    made = told(log, ended=HOUR, exports=topics)
+    made = told(log, ended_ms=LATER_MS, exports=topics)
     assert made.seqs == (0, 1, 2, 3)
     assert [each.topic for each in made.events] == [None, "idle", "t"]
     whole, idle, busy = (each.extra for each in made.events)

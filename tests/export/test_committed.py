@@ -9,10 +9,10 @@ import pytest
 
 from kafka_s3.errors import DataError, LogDamaged
 from kafka_s3.export.run import run
-from kafka_s3.log.entries import Interval, Kind
+from kafka_s3.log.entries import Kind
 from kafka_s3.log.store import Log
 from kafka_s3.naming import LogLayout
-from kafka_s3.publish.announce import Ended, announcement, mark
+from kafka_s3.publish.announce import announcement, mark
 from kafka_s3.publish.committed import announced, committed_by, newest, objects_of, read
 from tests.export.world import World
 from tests.support import LATER_MS, request
@@ -61,8 +61,7 @@ def test_an_event_of_an_empty_hour_has_no_objects(world: World) -> None:
     mark(world.exporter.log, 1)
     asked = request("empty", interval=(0, 10), now_ms=LATER_MS)
     run(world.exporter, asked, world._execute, lambda _: None)
-    ended = Ended("empty", Interval(0, 10), LATER_MS)
-    [empty, _] = announcement(world.exporter.log, BUCKET, lambda _: True, ended).events
+    [empty, _] = announcement(world.exporter.log, BUCKET, lambda _: True, LATER_MS).events
     assert (empty.extra["kind"], empty.extra["complete_until_ms"]) == ("empty", 10)
     assert empty.extra["sha256"] == committed_by(world.exporter.log, BUCKET, empty.extra).sha256
     assert announced(world.exporter.log, BUCKET, empty.extra) == []

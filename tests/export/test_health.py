@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -81,6 +82,34 @@ def test_lag_in_time_is_the_age_of_the_oldest_record_that_waits(world: Timed) ->
     health = world.health()
     assert health.lag_ms == 25 * MINUTE_MS
     assert health.lag_records == 6
+
+
+def test_status_shows_up_to_when_each_partition_is_complete(world: Timed, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the table and in --json, by the one function that decides: the end of the last run's interval, and nothing
+    where a partition was rewound."""
+    from pathlib import Path
+
+    from kafka_s3.cli import status
+    from kafka_s3.rewind.rewind import look as look_back
+    from kafka_s3.rewind.rewind import rewind
+
+    def shown() -> list[tuple[int, int | None]]:
+        found: Any = status._as_json(world.health(), Path("orders.properties"))
+        return [(each["partition"], each["complete_until_ms"]) for each in found["partitions"]]
+
+    def table() -> list[bool]:
+        status.show(world.health(), Path("orders.properties"), "s3://b/log", world.settings.policies)
+        rows = [line for line in capsys.readouterr().out.splitlines() if line.split()[:1] == ["orders"]]
+        return [line.endswith("2026-11-20T09:00:00Z") for line in map(str.rstrip, rows)]
+
+    before = shown()
+    assert before == [(each.tp.partition, NINE) for each in world.health().status.partitions]
+    assert table() == [True, True]
+    orders = TopicPartition("orders", 0)
+    rewind(world.exporter, look_back(world.exporter, {orders: 0}), request("rewind", now_ms=NOW))
+    assert shown() == [(0, None), *before[1:]]
+    assert table() == [False, True]
+    assert Timed().health().complete_until_ms(orders) is None
 
 
 def test_what_a_transaction_holds_back_does_not_wait(world: Timed) -> None:

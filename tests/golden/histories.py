@@ -54,8 +54,8 @@ class Story:
     def run(self, *when: str) -> None:
         self.call("run", *(when or ("--until-now",)), "--run-id", f"run-{self._number}", "--json")
 
-    def announce(self, interval: tuple[int, int] | None = None) -> None:
-        told = self.world.announce(f"run-{self._number}", interval)
+    def announce(self) -> None:
+        told = self.world.announce()
         for name, body in told:
             self.add(f"events/{self._number} {name}", body)
 
@@ -91,14 +91,14 @@ def _hours(folder: Path) -> Documents:
     story.produce(2, 65, topic="returns")
     story.call("plan", *_HOUR, "--json")
     story.run(*_HOUR)
-    story.announce((NOON_MS, NOON_MS + HOUR_MS))
+    story.announce()
     story.world.now_ms += HOUR_MS
     story.page(0, 1)
     story.call("plan", *_NEXT_HOUR, "--write", "--json")
     story.page(1)
     story.run(*_NEXT_HOUR)
     story.run(*_NEXT_HOUR)
-    story.announce((NOON_MS + HOUR_MS, NOON_MS + 2 * HOUR_MS))
+    story.announce()
     story.world.now_ms += HOUR_MS
     story.produce(4, 131, 132)
     story.run()
@@ -122,15 +122,15 @@ def _quiet(folder: Path) -> Documents:
     story.page()
     story.call("plan", *_HOUR, "--json")
     story.run(*_HOUR)
-    story.announce((NOON_MS, NOON_MS + HOUR_MS))
+    story.announce()
     story.produce(61, 62)
     story.world.now_ms = NOON_MS + 5 * HOUR_MS
     story.page(0)
     story.run(*_NEXT_HOUR)
-    story.announce((NOON_MS + HOUR_MS, NOON_MS + 2 * HOUR_MS))
+    story.announce()
     for hour in (14, 15):
         story.run("--interval", f"2026-01-01T{hour}:00:00Z", f"2026-01-01T{hour + 1}:00:00Z")
-        story.announce((NOON_MS + (hour - 12) * HOUR_MS, NOON_MS + (hour - 11) * HOUR_MS))
+        story.announce()
     story.call("rewind", "--to", "orders-0=0", "--yes", "--json")
     story.announce()
     story.world.broker.set_log_start("orders", 0, 1)

@@ -155,17 +155,15 @@ class World:
 
     # What Airflow is told and shows.
 
-    def announce(self, run_id: str, interval: tuple[int, int] | None) -> Documents:
+    def announce(self) -> Documents:
         """The events of all that is not announced yet, which is marked then, as the task `complete` does it."""
-        from kafka_s3.log.entries import Interval
-        from kafka_s3.publish.announce import Ended, announcement, mark
+        from kafka_s3.publish.announce import announcement, mark
         from kafka_s3.wiring import make_log
 
         with self.pinned():
             settings = self.settings()
             log = make_log(settings)
-            ended = Ended(run_id, None if interval is None else Interval(*interval), self.now_ms)
-            told = announcement(log, settings.s3.bucket, settings.exports, ended, named=settings.topics)
+            told = announcement(log, settings.s3.bucket, settings.exports, self.now_ms, named=settings.topics)
             for seq in told.seqs:
                 mark(log, seq)
         return [(f"{index} {each.topic or 'connector'}", as_json(each.extra)) for index, each in enumerate(told.events)]

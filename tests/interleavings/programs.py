@@ -23,7 +23,7 @@ from kafka_s3.log.entries import Interval
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.plan.results import RangeResult
 from kafka_s3.ports import DeadLetterSink
-from kafka_s3.publish.announce import Ended, announcement, mark
+from kafka_s3.publish.announce import announcement, mark
 from kafka_s3.publish.completeness import Ran, mark_complete
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.reexport.run import prepare as prepare_again
@@ -133,8 +133,7 @@ def complete(world: World, asked: Asked, *, failed: bool) -> Body:
         _mark_complete(world, exporter, asked)
         _report(world, exporter)
         settings = exporter.settings
-        ended = Ended(asked.run_id, asked.interval, world.clock_ms)
-        told = announcement(exporter.log, "archive", settings.exports, ended, named=settings.topics)
+        told = announcement(exporter.log, "archive", settings.exports, world.clock_ms, named=settings.topics)
         world.told(actor, told.events)
         for seq in told.seqs:
             mark(exporter.log, seq)

@@ -114,6 +114,7 @@ def _as_json(health: Health, config: Path) -> dict[str, object]:
                 "lag": each.lag,
                 "generation": each.generation,
                 "skipped_offsets": each.skipped,
+                "complete_until_ms": health.complete_until_ms(each.tp),
             }
             for each in status.partitions
         ],
@@ -141,8 +142,8 @@ def show(health: Health, config: Path, where: str, policies: Policies) -> None:
     echo()
     print_table(
         f"Connector {status.name}",
-        ("topic", "partition", "position", "LSO", "lag", "log start", "generation", "skipped"),
-        [_partition_row(each) for each in status.partitions],
+        ("topic", "partition", "position", "LSO", "lag", "log start", "generation", "skipped", "complete until"),
+        [_partition_row(each, health.complete_until_ms(each.tp)) for each in status.partitions],
         right="partition position LSO lag start generation skipped",
     )
     echo()
@@ -173,10 +174,11 @@ def _numbers(health: Health) -> list[str]:
     return [" ".join(said), *health.notes] if said else list(health.notes)
 
 
-def _partition_row(each: PartitionStatus) -> tuple[object, ...]:
+def _partition_row(each: PartitionStatus, until_ms: int | None) -> tuple[object, ...]:
     seen = each.offsets
     known: tuple[object, ...] = ("?", "?", "?") if seen is None else (seen.last_stable, each.lag, seen.log_start)
-    return each.tp.topic, each.tp.partition, each.position, *known, each.generation, each.skipped
+    until = "" if until_ms is None else iso(until_ms)
+    return each.tp.topic, each.tp.partition, each.position, *known, each.generation, each.skipped, until
 
 
 def _entry_row(entry: Entry) -> tuple[object, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Final
@@ -12,15 +11,15 @@ from typing import ClassVar, Final
 from kafka_s3.attempts import Raised, attempt
 from kafka_s3.crash_points import CrashPoint, crash_point
 from kafka_s3.errors import EXIT_DATA, EXIT_UNEXPECTED, DataLoss, ExporterError
-from kafka_s3.log.entries import Companion, Interval, ObjectEntry, PlannedRange, RangeEntry, Refusal, Stop
+from kafka_s3.log.entries import Interval, PlannedRange, RangeEntry, Refusal, Stop
 from kafka_s3.plan.results import Failure, RangeResult, Task, TaskPorts
 from kafka_s3.ports import ObjectStore, PartitionOffsets, RecordSource, Registries
 from kafka_s3.records import RecordBatch
 from kafka_s3.settings.model import Settings
 from kafka_s3.shown import printable, quoted, said
-from kafka_s3.write.dead_letter_writer import DeadLetterWriter, dead_letter_writer
+from kafka_s3.write.dead_letter_writer import dead_letter_writer
 from kafka_s3.write.object_group import TimestampSpan, WrittenObject
-from kafka_s3.write.uploads import ObjectGroupUpload
+from kafka_s3.write.uploads import ObjectGroupUpload, given_up_unless_finished, object_entry
 from kafka_s3.write.window_filter import in_window
 from kafka_s3.write.writer import RangeWriter, Written, may_be_a_records
 
@@ -101,7 +100,7 @@ def _exported(settings: Settings, task: RangeTask, ports: TaskPorts, *, careful:
     writer = RangeWriter(
         settings, task.generation, task.at_ms, open_upload, registries=ports.registries, refuse=letters, careful=careful
     )
-    with _given_up_unless_finished(writer, letters), contextlib.closing(ports.source.open(planned.offsets)) as reader:
+    with given_up_unless_finished(writer, letters), contextlib.closing(ports.source.open(planned.offsets)) as reader:
         holes = _Holes(planned.start)
         for batch in reader:
             inside = in_window(batch, task.window)
@@ -164,20 +163,6 @@ def trace_of(error: BaseException) -> str:
     return "\n".join(map(printable, lines[:_TRACE_LINES_MAX]))
 
 
-@contextlib.contextmanager
-def _given_up_unless_finished(*files: RangeWriter | DeadLetterWriter) -> Iterator[None]:
-    """Aborts open uploads whatever ends a range early: an error of the world, a bug, Control-C, an exit."""
-    finished = False
-    try:
-        yield
-        finished = True
-    finally:
-        if not finished:
-            for file in files:
-                with contextlib.suppress(ExporterError):  # the first error is the one to tell; a sweep finds the rest
-                    file.abort()
-
-
 def _records_before(batch: RecordBatch, offset: int) -> int:
     """How many records of a batch lie below an offset that is in it."""
     low, high = 0, len(batch)
@@ -229,8 +214,8 @@ def _entry(
         high_watermark=task.seen.high_watermark,
         last_stable=task.seen.last_stable,
         interval=planned.interval,
-        objects=tuple(map(_object_entry, written.objects)),
-        dead_letters=None if dead_letters is None else _object_entry(dead_letters),
+        objects=tuple(map(object_entry, written.objects)),
+        dead_letters=None if dead_letters is None else object_entry(dead_letters),
         refusals=tuple(Refusal(stage.value, reason, records) for (stage, reason), records in written.refusals),
     )
     entry.check_accounting()
@@ -243,21 +228,3 @@ def _min(times: TimestampSpan | None) -> int | None:
 
 def _max(times: TimestampSpan | None) -> int | None:
     return None if times is None else times.max_ms
-
-
-def _object_entry(made: WrittenObject) -> ObjectEntry:
-    return ObjectEntry(
-        key=made.key,
-        size=made.size,
-        sha256=made.sha256,
-        records=made.records,
-        first_offset=made.first_offset,
-        last_offset=made.last_offset,
-        min_timestamp_ms=_min(made.times),
-        max_timestamp_ms=_max(made.times),
-        closed_by=made.closed_by.value,
-        schema_id=made.schema_id,
-        companions=tuple(
-            Companion(what=each.member.value, key=each.key, size=each.size, sha256=each.sha256) for each in made.beside
-        ),
-    )

@@ -50,9 +50,17 @@ def _topic_until_ms(entry: Entry, topic: str, now_ms: int) -> int | None:
     state = entry.topics.get(topic)
     if state is None or not state.positions:
         return None
-    times = [reached_ms(entry, TopicPartition(topic, p), now_ms) for p in state.positions]
+    # One that failed has a position too; were it not so, nothing could be claimed.
+    partitions = {*state.positions, *(each.partition for each in entry.failed if each.topic == topic)}
+    times = [partition_until_ms(entry, TopicPartition(topic, p), now_ms) for p in partitions]
+    return min(at for at in times if at is not None) if None not in times else None
+
+
+def partition_until_ms(entry: Entry, tp: TopicPartition, now_ms: int) -> int | None:
+    """Up to which time one partition is exported, what failed of it included; `None`: up to none."""
     # What failed is written under its own time once more, which may be an older one than was reached since.
-    times += [None if each.interval is None else each.interval.start_ms for each in entry.failed if each.topic == topic]
+    failed = [each.interval for each in entry.failed if each.tp == tp]
+    times = [reached_ms(entry, tp, now_ms), *(None if each is None else each.start_ms for each in failed)]
     return min(at for at in times if at is not None) if None not in times else None
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kafka_s3.errors import LogDamaged
-from kafka_s3.log.entries import Entry, Interval, Kind, RangeEntry
+from kafka_s3.log.entries import Entry, Kind, RangeEntry
 from kafka_s3.log.progress import complete_until_ms
 from kafka_s3.log.store import Committed, Log, check_mark
 from kafka_s3.naming import LogLayout, parse_seq
@@ -33,15 +33,6 @@ TOLD_MAX: Final = 1000
 KEYS_MAX: Final = 1000  # object keys named in one event
 OFFSETS_MAX: Final = 1000  # partitions whose offsets are named in one event
 EMPTY: Final = "empty"
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A run whose tasks did not fail, and when that is told. What is complete follows from the log, not from it."""
-
-    run_id: str
-    interval: Interval | None
-    now_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +55,23 @@ def announcement(
     log: Log,
     bucket: str,
     exports: Callable[[str], bool],
-    ended: Ended | None = None,
+    ended_ms: int | None = None,
     *,
     named: Iterable[str] = (),
     told_max: int = TOLD_MAX,
 ) -> Announcement:
     """What is not announced yet, from the oldest entry on as far as it fits, one entry at least.
 
-    `exports`: whether the connector asks for a topic now; `named`: those that it asks for by name. `ended`: after a run
-    that did not fail, it is told up to where all is complete. Two LISTs, and a GET for each entry.
+    `exports`: whether the connector asks for a topic now; `named`: those that it asks for by name. `ended_ms`: the time
+    now, after a run that did not fail: only then it is told up to where all is complete, and that follows from the log,
+    not from the run. Two LISTs, and a GET for each entry.
     """
     newest = log.newest()
     if newest is None:
         return Announcement()
     events: list[Event] = []
     seqs: list[int] = []
-    claims = _Claims(newest.entry, frozenset(named), exports, None if ended is None else ended.now_ms)
+    claims = _Claims(newest.entry, frozenset(named), exports, ended_ms)
     first = _announced(log) + 1
     for seq in range(first, newest.entry.seq + 1):
         is_newest = seq == newest.entry.seq

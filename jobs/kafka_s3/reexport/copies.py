@@ -19,7 +19,7 @@ from kafka_s3.settings.model import Settings
 from kafka_s3.values.formats.block_index import BlockIndex
 from kafka_s3.write.dead_letter_writer import dead_letter_writer
 from kafka_s3.write.object_group import Body, Member, OffsetSpan, PartBuffer
-from kafka_s3.write.uploads import ObjectGroupUpload
+from kafka_s3.write.uploads import ObjectGroupUpload, given_up_unless_finished, object_entry
 
 _RESTORE = "Restore it from the bucket's versions; `kafka-s3 verify` finds whatever else was changed."
 
@@ -116,29 +116,15 @@ def _letters(settings: Settings, what: CopyTask, store: ObjectStore) -> tuple[in
         return done.rejected, None
     # Those of tombstones, where they are told too, are not counted as rejected; no other letter lacks a value then.
     of_tombstones = done.dead_letters.records > done.rejected
-    rejected, finished = 0, False
+    rejected = 0
     file = dead_letter_writer(settings, what.generation, store)
-    try:
+    with given_up_unless_finished(file):
         for letter in read_letters(Log(store, what.log, settings.log_key), done):
             if letter.timestamp_ms is not None and what.window.start_ms <= letter.timestamp_ms < what.window.end_ms:
                 file.take(letter)
                 rejected += not (of_tombstones and letter.value is None)
         made = file.finish()
-        finished = True
-    finally:
-        if not finished:
-            file.abort()
-    if made is None:
-        return rejected, None
-    return rejected, msgspec.structs.replace(
-        done.dead_letters,
-        key=made.key,
-        size=made.size,
-        sha256=made.sha256,
-        records=made.records,
-        first_offset=made.first_offset,
-        last_offset=made.last_offset,
-    )
+    return rejected, None if made is None else object_entry(made)
 
 
 def _copied(
@@ -147,17 +133,12 @@ def _copied(
     sources: list[ObjectEntry | Companion] = [made, *made.companions]
     names = [replace(_name(what.layout, what.done.topic, each.key), generation=what.generation) for each in sources]
     upload = ObjectGroupUpload(store, layout, names, tagging=settings.s3.tagging)
-    finished = False
-    try:
+    with given_up_unless_finished(upload):
         bodies = [
             _body(store, each, PartBuffer(number), upload, settings.limits.part_size_bytes)
             for number, each in enumerate(sources)
         ]
         keys = upload.close(bodies, OffsetSpan(made.records, made.first_offset, made.last_offset))
-        finished = True
-    finally:
-        if not finished:
-            upload.abort()
     beside = tuple(msgspec.structs.replace(each, key=key) for each, key in zip(made.companions, keys[1:], strict=True))
     return msgspec.structs.replace(made, key=keys[0], companions=beside)
 

@@ -16,7 +16,7 @@ from typing import Final
 from kafka_s3.errors import DataLoss, ExporterError
 from kafka_s3.export.diagnosis import RunBlocked
 from kafka_s3.log.entries import Entry, Kind
-from kafka_s3.log.progress import reached_ms
+from kafka_s3.log.progress import partition_until_ms, reached_ms
 from kafka_s3.log.store import Log
 from kafka_s3.plan.schedule import following
 from kafka_s3.ports import Broker
@@ -76,6 +76,11 @@ class Health:
     state: State
     retention_hidden: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def complete_until_ms(self, tp: TopicPartition) -> int | None:
+        """Up to which time a partition is exported, as the newest entry says; `None`: up to none that is known."""
+        entries = self.status.entries
+        return partition_until_ms(entries[0], tp, self.at_ms) if entries else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,16 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 from kafka_s3.crash_points import CrashPoint, crash_point
-from kafka_s3.errors import DataError, StoreRefused, StoreUnavailable
+from kafka_s3.errors import DataError, ExporterError, StoreRefused, StoreUnavailable
+from kafka_s3.log.entries import Companion, ObjectEntry
 from kafka_s3.naming import COLLISIONS_MAX, DataName, KeyLayout, format_data_key
 from kafka_s3.ports import MultipartUpload, ObjectInfo, ObjectStore, Put
 from kafka_s3.settings.s3 import BUILT_IN_TAGS, Tagging
-from kafka_s3.write.object_group import Body, OffsetSpan
+from kafka_s3.write.object_group import Body, OffsetSpan, WrittenObject
 
 
 class ObjectGroupUpload:
@@ -183,3 +185,40 @@ def make_tags(tagging: Tagging | None, holds: OffsetSpan) -> dict[str, str]:
         return {}
     values = (holds.first_offset, holds.last_offset, holds.records)
     return {**dict(zip(BUILT_IN_TAGS, map(str, values), strict=True)), **dict(tagging.extra)}
+
+
+class _Open(Protocol):
+    def abort(self) -> None: ...
+
+
+@contextlib.contextmanager
+def given_up_unless_finished(*files: _Open) -> Iterator[None]:
+    """Aborts open uploads whatever ends a range early: an error of the world, a bug, Control-C, an exit."""
+    finished = False
+    try:
+        yield
+        finished = True
+    finally:
+        if not finished:
+            for file in files:
+                with contextlib.suppress(ExporterError):  # the first error is the one to tell; a sweep finds the rest
+                    file.abort()
+
+
+def object_entry(made: WrittenObject) -> ObjectEntry:
+    """What a range's entry says of an object that is in the store."""
+    return ObjectEntry(
+        key=made.key,
+        size=made.size,
+        sha256=made.sha256,
+        records=made.records,
+        first_offset=made.first_offset,
+        last_offset=made.last_offset,
+        min_timestamp_ms=None if made.times is None else made.times.min_ms,
+        max_timestamp_ms=None if made.times is None else made.times.max_ms,
+        closed_by=made.closed_by.value,
+        schema_id=made.schema_id,
+        companions=tuple(
+            Companion(what=each.member.value, key=each.key, size=each.size, sha256=each.sha256) for each in made.beside
+        ),
+    )
