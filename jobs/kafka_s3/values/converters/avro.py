@@ -7,7 +7,7 @@ once for the whole batch however it is parted after that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema
@@ -17,6 +17,9 @@ from kafka_s3.settings.registry import SubjectNames
 from kafka_s3.shown import named, quoted
 from kafka_s3.values.converters.avro_group import HEAD, Group, shown, taken
 from kafka_s3.values.rows import Excluded, Schemas, Stage, Tombstone, Unwritable
+
+if TYPE_CHECKING:
+    from kafka_s3.values.converters.avro_weight import Weights
 
 _ID_MAX: Final = 2**31 - 1  # a registry's ids are Java's int
 #: What is kept of ids and their schemas, in characters of these; beyond it all are looked up anew.
@@ -28,7 +31,8 @@ class AvroValues:
     """The values, or keys, of one topic (AvroConverter).
 
     Registry errors end a batch; what a record alone is to blame for makes it `Unwritable`. `columns`: a record that
-    Arrow's columns cannot hold is refused too, as Parquet needs it.
+    Arrow's columns cannot hold is refused too, as Parquet needs it. `binary`: the datums themselves are written, so
+    that there is nothing to weigh.
     """
 
     def __init__(
@@ -39,12 +43,14 @@ class AvroValues:
         *,
         key: bool,
         columns: bool = False,
+        binary: bool = False,
     ) -> None:
         self._registry = registry
         self._subject_names = subject_names
         self._topic = topic
         self._key = key
         self._columns = columns
+        self._binary = binary
         self._stage = Stage.KEY_CONVERTER if key else Stage.VALUE_CONVERTER
         self._known: dict[bytes, Schema | str] = {}  # by the five bytes at the beginning
         self._known_chars = 0
@@ -73,13 +79,20 @@ class AvroValues:
             chosen_values: Sequence[Any] = values if everything else [values[row] for row in rows]
             group = Group(schema, chosen_values)
             groups.append(group)
-            for place, refused in group.check(self._stage, self._columns).items():
+            for place, refused in group.check(self._stage, self._columns, self._weights(schema)).items():
                 excluded[place if everything else rows[place]] = refused
             if isinstance(places, list):
                 for place, row in enumerate(rows):
                     group_of[row], places[row] = number, place
         own = _own(named, len(values)) if len(named) > len(chosen) else None
         return AvroRows(groups, group_of if len(groups) > 1 else None, places, excluded, own)
+
+    def _weights(self, schema: Schema) -> Weights | None:
+        if self._binary:
+            return None
+        from kafka_s3.values.converters.avro_weight import weights_of
+
+        return weights_of(schema, self._columns)
 
     def _schema(self, head: bytes) -> Schema | str:
         """The schema that the beginning of a value names, or why there is none."""

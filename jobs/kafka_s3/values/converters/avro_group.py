@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # they load pyarrow
     from kafka_s3.avro.batch_reader import Scan
     from kafka_s3.avro.datums import Codec
     from kafka_s3.avro.splice import Splice
+    from kafka_s3.values.converters.avro_weight import Weights
 
 #: A zero byte and a schema's id in four, in front of a registry's datums.
 HEAD: Final = 5
@@ -63,7 +64,7 @@ class Group:
         self._look()
         return self._scan is not None
 
-    def check(self, stage: Stage, columns: bool) -> Mapping[int, Excluded]:
+    def check(self, stage: Stage, columns: bool, weights: Weights | None = None) -> Mapping[int, Excluded]:
         """Which values are refused, and why; asked once, before anything else."""
         doubtful = range(len(self.values)) if self._scan is None else self._scan.doubtful()
         if doubtful:
@@ -74,11 +75,20 @@ class Group:
                 text = f"not a value of the schema of the id {id}: {reason} ({shown(value)})"
                 self._refused[place] = Unwritable(text, stage)
             self._slow = [place for place in doubtful if place not in reasons]
+        if weights is not None:
+            self._weigh(weights, stage)
         self._refused.update(dict.fromkeys(self._nulls(), Tombstone()))
         if columns:
             self._refused.update(self._misfits())
         self._slow = [place for place in self._slow if place not in self._refused]
         return self._refused
+
+    def _weigh(self, weights: Weights, stage: Stage) -> None:
+        if max(map(len, self.values), default=0) <= weights.length_max:
+            return
+        for place, value in enumerate(self.values):
+            if place not in self._refused and (problem := weights.problem(value[HEAD:])):
+                self._refused[place] = Unwritable(f"{problem} ({shown(value)})", stage)
 
     def _nulls(self) -> Sequence[int]:
         """The values that are just null: to Connect these are tombstones, whatever schema they have."""

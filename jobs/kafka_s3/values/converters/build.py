@@ -47,21 +47,22 @@ def _with_schema(
 ) -> Convert:
     """Converters whose rows have schemas; each brings its libraries along only where it is used."""
     made: Any
+    columns = file.format is Format.PARQUET
     match settings.converter:
         case Converter.AVRO:
             from kafka_s3.values.converters.avro import AvroValues
 
             assert registry is not None, "AvroConverter without a schema registry"
-            columns = file.format is Format.PARQUET
-            made = AvroValues(registry, settings.subject_names, topic, key=key, columns=columns)
+            binary = file.format is Format.AVRO
+            made = AvroValues(registry, settings.subject_names, topic, key=key, columns=columns, binary=binary)
         case Converter.JSON if settings.schemas_enable:
             from kafka_s3.values.converters.envelope import EnvelopeJson
 
-            made = EnvelopeJson(settings, schema_needed=file.format is Format.AVRO)
+            made = EnvelopeJson(settings, schema_needed=file.format is Format.AVRO, columns=columns)
         case Converter.JSON if settings.schema_text is not None:
             from kafka_s3.values.converters.typed import typed_json
 
-            made = typed_json(settings)
+            made = typed_json(settings, columns=columns)
         case Converter.JSON:
             from kafka_s3.values.converters.connect_anything import json_to_anything
 

@@ -1,74 +1,85 @@
 """What few bytes of a payload can become under a Connect schema: missing fields and nulls stand for fields with names,
-and for defaults. Counted in bytes of memory, before any of it is made."""
+and for defaults; in columns, for places that stay empty. Counted in bytes of memory, before any of it is made."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from kafka_s3.values.converters.connect_schema import ABSENT, ConnectSchema
+from kafka_s3.values.converters.weight import DEFAULT_TIMES, FIELD, NAME_TIMES, place
 
-#: A payload may stand for this much beyond its own text, and for so much more for each of its bytes.
-ROOM: Final = 64 * 1024 * 1024
-TIMES_MAX: Final = 50
-#: A field as an entry of a dictionary; its name, as text that is written, sent and kept; a default, as values.
-FIELD: Final = 48
-NAME_TIMES: Final = 3
-DEFAULT_TIMES: Final = 12
+_WIDEST: Final = 8  # of columns but for decimals
 
 
-def most(schema: ConnectSchema) -> int:
-    """The most that one object, or one null, of a payload can become."""
-    if "most" not in schema.memo:
-        inner = [each for each in (schema.keys, schema.items) if each] + [field.schema for field in schema.fields]
-        schema.memo["most"] = max([1, _of_null(schema), _of_empty(schema), *map(most, inner)])
-    found: int = schema.memo["most"]
-    return found
+class Weigher:
+    """Of one envelope's schema. `columns`: what is missing takes its place in all the columns that it would have."""
 
+    def __init__(self, schema: ConnectSchema, columns: bool) -> None:
+        self._schema = schema
+        self._columns = columns
+        # By the identity of a schema, which the first one keeps.
+        self._fields_of: dict[int, dict[str, tuple[ConnectSchema, int]]] = {}
+        self._empty: dict[int, int] = {}
+        self._null: dict[int, int] = {}
+        self._places: dict[int, int] = {}
+        #: The most that one object, or one null, of a payload can become.
+        self.most = self._most(schema, {})
 
-def weight(schema: ConnectSchema, json: Any) -> int:
-    """What a parsed payload becomes beyond its own text; takes the time of its length, whatever the schema."""
-    if json is None:
-        return _of_null(schema)
-    match json:
-        case dict() if schema.type == "struct":
-            fields = _fields(schema)
-            return _of_empty(schema) + sum(
-                weight(fields[name][0], each) - fields[name][1]
-                for name, each in json.items()
-                if each is not None and name in fields
-            )
-        case dict() if schema.items is not None:
-            return sum(weight(schema.items, each) for each in json.values())
-        case list() if schema.type == "map" and schema.items is not None:
-            return sum(weight(schema.items, each[1]) for each in json if isinstance(each, list) and len(each) == 2)
-        case list() if schema.items is not None:
-            return sum(weight(schema.items, each) for each in json)
-    return 0
+    def weight(self, json: Any) -> int:
+        """What a parsed payload becomes beyond its own text; takes the time of its length, whatever the schema."""
+        return self._weight(self._schema, json)
 
+    def _most(self, schema: ConnectSchema, known: dict[int, int]) -> int:
+        if id(schema) not in known:
+            inner = [each for each in (schema.keys, schema.items) if each] + [field.schema for field in schema.fields]
+            below = [self._most(each, known) for each in inner]
+            known[id(schema)] = max([1, self._of_null(schema), self._of_empty(schema), *below])
+        return known[id(schema)]
 
-def _fields(schema: ConnectSchema) -> dict[str, tuple[ConnectSchema, int]]:
-    """A struct's fields by name, each with what it becomes where it is missing."""
-    if "fields" not in schema.memo:
-        schema.memo["fields"] = {
-            field.name: (field.schema, FIELD + NAME_TIMES * len(field.name) + _of_null(field.schema))
-            for field in schema.fields
-        }
-    found: dict[str, tuple[ConnectSchema, int]] = schema.memo["fields"]
-    return found
-
-
-def _of_empty(schema: ConnectSchema) -> int:
-    """A struct without any of its fields; below one that is missing nothing is made but its default."""
-    if "empty" not in schema.memo:
-        schema.memo["empty"] = sum(each for _, each in _fields(schema).values())
-    found: int = schema.memo["empty"]
-    return found
-
-
-def _of_null(schema: ConnectSchema) -> int:
-    if schema.default is ABSENT:
+    def _weight(self, schema: ConnectSchema, json: Any) -> int:
+        if json is None:
+            return self._of_null(schema)
+        match json:
+            case dict() if schema.type == "struct":
+                fields = self._fields(schema)
+                return self._of_empty(schema) + sum(
+                    self._weight(fields[name][0], each) - fields[name][1]
+                    for name, each in json.items()
+                    if each is not None and name in fields
+                )
+            case dict() if (items := schema.items) is not None:
+                return sum(self._weight(items, each) for each in json.values())
+            case list() if schema.type == "map" and (items := schema.items) is not None:
+                return sum(self._weight(items, each[1]) for each in json if isinstance(each, list) and len(each) == 2)
+            case list() if (items := schema.items) is not None:
+                return sum(self._weight(items, each) for each in json)
         return 0
-    if "null" not in schema.memo:
-        schema.memo["null"] = DEFAULT_TIMES * len(str(schema.default))
-    found: int = schema.memo["null"]
-    return found
+
+    def _fields(self, schema: ConnectSchema) -> dict[str, tuple[ConnectSchema, int]]:
+        """A struct's fields by name, each with what it becomes where it is missing."""
+        if id(schema) not in self._fields_of:
+            self._fields_of[id(schema)] = {
+                field.name: (field.schema, FIELD + NAME_TIMES * len(field.name) + self._of_null(field.schema))
+                for field in schema.fields
+            }
+        return self._fields_of[id(schema)]
+
+    def _of_empty(self, schema: ConnectSchema) -> int:
+        """A struct without any of its fields; below one that is missing nothing is made but its default."""
+        if id(schema) not in self._empty:
+            self._empty[id(schema)] = sum(each for _, each in self._fields(schema).values())
+        return self._empty[id(schema)]
+
+    def _of_null(self, schema: ConnectSchema) -> int:
+        if id(schema) not in self._null:
+            default = 0 if schema.default is ABSENT else DEFAULT_TIMES * len(str(schema.default))
+            self._null[id(schema)] = default + (self._empty_places(schema) if self._columns else 0)
+        return self._null[id(schema)]
+
+    def _empty_places(self, schema: ConnectSchema) -> int:
+        """All the columns of a value that is not there."""
+        if schema.type != "struct":
+            return place(_WIDEST)
+        if id(schema) not in self._places:
+            self._places[id(schema)] = sum(self._empty_places(field.schema) for field in schema.fields)
+        return self._places[id(schema)]

@@ -24,12 +24,13 @@ from kafka_s3.settings.converters import ConverterSettings
 from kafka_s3.values.converters.connect_anything import ANYTHING, anything_or_none
 from kafka_s3.values.converters.connect_avro import avro_schema
 from kafka_s3.values.converters.connect_fast import Decode, decoder
-from kafka_s3.values.converters.connect_schema import ConnectSchema, InvalidSchema, read_schema
+from kafka_s3.values.converters.connect_schema import InvalidSchema, read_schema
 from kafka_s3.values.converters.connect_values import Read, parse, reader
-from kafka_s3.values.converters.connect_weight import ROOM, TIMES_MAX, most, weight
+from kafka_s3.values.converters.connect_weight import Weigher
 from kafka_s3.values.converters.json_limits import NESTING_MAX, TOO_MANY, has_too_many, is_too_deep
 from kafka_s3.values.converters.schemaless import plain_json
 from kafka_s3.values.converters.structs import ValueRows
+from kafka_s3.values.converters.weight import ROOM, allowed, too_heavy
 from kafka_s3.values.rows import Excluded, Tombstone, Unwritable
 
 SCHEMAS_MAX: Final = 1000
@@ -53,13 +54,12 @@ _PARTS: Final = msgspec.json.Decoder(_Parts)  # on import, as commit_log's: rang
 class _Known:
     """What was made of one schema's text."""
 
-    def __init__(self, text: bytes, fill: bool, schema_needed: bool) -> None:
+    def __init__(self, text: bytes, fill: bool, schema_needed: bool, columns: bool) -> None:
         self.size = len(text)
         self.schema: Schema | None = None
         self.refusal: str | None = None
         self.decode: Decode | None = None
-        self.connect: ConnectSchema | None = None
-        self.most = 1
+        self.weigher: Weigher | None = None
         #: A payload of no more bytes than this cannot become more than ROOM.
         self.length_max = ROOM
         self.read: Read = plain_json
@@ -72,8 +72,8 @@ class _Known:
                 self.read = reader(connect, fill)
                 self.schema = avro_schema(connect)
                 self.decode = decoder(connect, fill)
-                self.connect, self.most = connect, most(connect)
-                self.length_max = ROOM // self.most
+                self.weigher = Weigher(connect, columns)
+                self.length_max = ROOM // self.weigher.most
         except InvalidSchema as refused:
             self.refusal = f"the envelope's schema cannot be used: {refused}"
 
@@ -93,15 +93,13 @@ class _Known:
     def _check_weight(self, payload: bytes) -> None:
         """Raises `InvalidSchema` if the payload stands for too much: by what its objects and nulls could be at most;
         where that is too much, by what they are."""
-        heaviest = ROOM + TIMES_MAX * len(payload)
-        if self.connect is None or (payload.count(b"{") + payload.count(b"null")) * self.most <= heaviest:
+        weigher, heaviest = self.weigher, allowed(len(payload))
+        if weigher is None or (payload.count(b"{") + payload.count(b"null")) * weigher.most <= heaviest:
             return
-        found = weight(self.connect, parse(payload))
+        found = weigher.weight(parse(payload))
         if found > heaviest:
-            raise InvalidSchema(
-                f"its {len(payload)} bytes stand for {found} bytes of fields and defaults, and {heaviest} are allowed: "
-                "missing fields and nulls become what the schema says of them"
-            )
+            why = "missing fields and nulls become what the schema says of them"
+            raise InvalidSchema(too_heavy(len(payload), found, "fields and defaults", why))
 
 
 class _Taken(NamedTuple):
@@ -117,11 +115,13 @@ class EnvelopeJson:
     """JsonConverter with schemas.enable=true.
 
     `schema_needed`: a value whose envelope has no schema becomes AvroData's `Anything`, for formats that need one.
+    `columns`: the values become columns.
     """
 
-    def __init__(self, settings: ConverterSettings, *, schema_needed: bool = False) -> None:
+    def __init__(self, settings: ConverterSettings, *, schema_needed: bool = False, columns: bool = False) -> None:
         self._fill = settings.replace_null_with_default
         self._schema_needed = schema_needed
+        self._columns = columns
         self._parts = _PARTS.decode
         self._known: dict[bytes, _Known] = {}
         self._bytes = 0
@@ -192,7 +192,7 @@ class EnvelopeJson:
     def _of(self, text: bytes) -> _Known:
         known = self._known.get(text)
         if known is None:
-            known = _Known(text, self._fill, self._schema_needed)
+            known = _Known(text, self._fill, self._schema_needed, self._columns)
             if len(text) > SCHEMAS_BYTES_MAX:
                 return known
             while self._known and (len(self._known) >= SCHEMAS_MAX or self._bytes + len(text) > SCHEMAS_BYTES_MAX):

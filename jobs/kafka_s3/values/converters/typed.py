@@ -31,14 +31,14 @@ from kafka_s3.values.rows import Excluded, Tombstone, Unwritable
 NESTING_MAX = 100
 
 
-def typed_json(settings: ConverterSettings) -> TypedJson:
+def typed_json(settings: ConverterSettings, *, columns: bool = False) -> TypedJson:
     """The converter of a configuration with a schema; `ConfigurationError` if it is none.
 
     A file has no versions, so its schema is version 1: every `schema.compatibility` takes it.
     """
     assert settings.schema_text is not None
     try:
-        return TypedJson(parse_avro(settings.schema_text, version=1))
+        return TypedJson(parse_avro(settings.schema_text, version=1), columns=columns)
     except SchemaError as error:
         problem = Problem("export.value.schema.file", None, plain(str(error), content=True))
         raise ConfigurationError("The schema that values are read by cannot be used:", problems=[problem]) from None
@@ -48,16 +48,17 @@ class TypedJson:
     """Values to rows of one schema. `SchemaError` if a default of the schema is none of its type.
 
     A missing value, and one that is just `null`, is a tombstone, as for Connect's JsonConverter.
+    `columns`: the values become columns.
     """
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, *, columns: bool = False) -> None:
         self.schema = schema
         node = graph(schema)
         check_defaults(node)
         self._nullable = node.nullable
         self._form = Forms().of(node, "")
         self._reader = Reader(node)
-        self._weights = Weights(node)
+        self._weights = Weights(node, columns)
         self._decode = msgspec.json.Decoder(self._form.type).decode
 
     def __call__(self, values: Sequence[bytes | None]) -> TypedRows:

@@ -1,46 +1,54 @@
-"""What few bytes of JSON can become under a schema that the user gives: missing fields stand for names and defaults.
-Counted in bytes of memory, before any of it is made, as `connect_weight` does."""
+"""What few bytes of JSON can become under a schema that the user gives: missing fields stand for names and defaults,
+and in columns nulls for all their places. Counted in bytes of memory before any of it is made, as `connect_weight`
+does."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from kafka_s3.avro.nodes import NO_DEFAULT, Array, Map, Node, Record, Union, held
-from kafka_s3.values.converters.connect_weight import DEFAULT_TIMES, FIELD, NAME_TIMES, ROOM, TIMES_MAX
+from kafka_s3.avro.nodes import NO_DEFAULT, Array, Field, Map, Node, Record, Union, held
+from kafka_s3.values.converters.avro_weight import EmptyPlaces
+from kafka_s3.values.converters.weight import DEFAULT_TIMES, FIELD, NAME_TIMES, ROOM, allowed, too_heavy
 
 _OBJECT: Final = b"{"
+_NULL: Final = b"null"
 
 
 class Weights:
-    """One schema's: of each of its records, what it is without any of its fields."""
+    """One schema's: of each of its records, what it is without any of its fields. `columns`: what is missing takes its
+    place in all the columns that it would have."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, columns: bool) -> None:
         self._node = node
+        self._places = EmptyPlaces() if columns else None
         self._missing: dict[Node, dict[str, tuple[Node, int]]] = {}
         self._empty: dict[Node, int] = {}
         for each in (node, *held(node)):
             if isinstance(each, Record) and each not in self._missing:
-                fields = {field.name: (field.node, _of(field.name, field.default)) for field in each.fields}
+                fields = {field.name: (field.node, self._of(field)) for field in each.fields}
                 self._missing[each] = fields
                 self._empty[each] = sum(weight for _, weight in fields.values())
-        self._most = max([1, *self._empty.values()])
+        nulls = [0 if self._places is None else self._places.visit(each) for each in (node, *held(node))]
+        self._most = max([1, *self._empty.values(), *nulls])
         #: A value of no more bytes than this cannot be too heavy.
         self.length_max = ROOM // self._most
 
     def may_be_heavy(self, value: bytes) -> bool:
-        return len(value) > self.length_max and value.count(_OBJECT) * self._most > ROOM + TIMES_MAX * len(value)
+        if len(value) <= self.length_max:
+            return False
+        each = value.count(_OBJECT) + (0 if self._places is None else value.count(_NULL))
+        return each * self._most > allowed(len(value))
 
     def problem(self, value: bytes, parsed: Any) -> str | None:
         """Why a value is too heavy; takes the time of its length, whatever the schema."""
-        found, heaviest = self._weight(self._node, parsed), ROOM + TIMES_MAX * len(value)
-        if found <= heaviest:
+        found = self._weight(self._node, parsed)
+        if found <= allowed(len(value)):
             return None
-        return (
-            f"its {len(value)} bytes stand for {found} bytes of fields and defaults, and {heaviest} are allowed: "
-            "missing fields become what the schema says of them"
-        )
+        return too_heavy(len(value), found, "fields and defaults", "missing fields become what the schema says of them")
 
     def _weight(self, node: Node, parsed: Any) -> int:
+        if parsed is None:
+            return self._of_null(node)
         node = node.required
         match node, parsed:
             case Array(item), list():
@@ -60,6 +68,10 @@ class Weights:
                 )
         return 0
 
+    def _of(self, field: Field) -> int:
+        """A field that is missing."""
+        default = 0 if field.default is NO_DEFAULT else DEFAULT_TIMES * len(str(field.default))
+        return FIELD + NAME_TIMES * len(field.name) + default + self._of_null(field.node)
 
-def _of(name: str, default: Any) -> int:
-    return FIELD + NAME_TIMES * len(name) + (0 if default is NO_DEFAULT else DEFAULT_TIMES * len(str(default)))
+    def _of_null(self, node: Node) -> int:
+        return 0 if self._places is None else self._places.visit(node)
