@@ -14,6 +14,7 @@ Values with a schema:
 
 - `avro`: as a schema registry's serializers write it.
 - `avro_group`: the values of a batch that have one schema.
+- `avro_weight`: how much memory a datum may become, beyond its values.
 - `envelope`: JsonConverter's `{"schema": ..., "payload": ...}`.
 - `connect_schema`: the schema of an envelope.
 - `connect_avro`: that schema as an Avro schema.
@@ -24,6 +25,7 @@ Values with a schema:
 - `typed_values`: one such value, with a reason where it is bad.
 - `typed_forms`: the types that such values are decoded into.
 - `typed_weight`: how much memory such a value may become.
+- `weight`: how much is allowed, and how it is said that it is more.
 - `json_limits`: how deep JSON may be, and how many values it may hold.
 
 What is made of them:
