@@ -8,6 +8,7 @@ import pytest
 from py4j.protocol import Py4JError
 
 from kafka_s3.errors import EXIT_TEMPORARY
+from kafka_s3.events import ProblemReported, RunEnded, from_line
 from kafka_s3.spark import driver
 from tests.support import make_settings
 
@@ -20,9 +21,9 @@ FULL = (
 
 @pytest.fixture
 def fail(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def fail_with(text: str) -> None:
+    def fail_with(error: Py4JError) -> None:
         def context(_: object) -> Any:
-            raise Py4JError(text)
+            raise error
 
         monkeypatch.setattr(driver, "die_with_parent", lambda: None)
         monkeypatch.setattr(driver, "_settings", lambda _: make_settings())
@@ -33,7 +34,7 @@ def fail(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_full_disk_of_sparks_is_a_sentence(fail: Any, capfd: pytest.CaptureFixture[str]) -> None:
     """SPARK_LOCAL_DIRS names a folder without room: a retry is worth it, no trace, and what to do."""
-    fail(FULL)
+    fail(Py4JError(FULL))
     assert driver.main(ARGUMENTS) == EXIT_TEMPORARY
     said = capfd.readouterr().err
     assert "Failed to create a temp directory (under /full)" in said
@@ -42,8 +43,24 @@ def test_a_full_disk_of_sparks_is_a_sentence(fail: Any, capfd: pytest.CaptureFix
     assert "Utils.scala" not in said
 
 
-def test_a_bug_in_a_task_is_no_sentence(fail: Any) -> None:
+def test_a_bug_in_a_task_is_no_sentence(
+    fail: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     """What a task raised is ours, and its trace is wanted."""
-    fail("PythonException: Traceback …")
+    monkeypatch.setattr(driver, "is_of_a_task", lambda _: True)  # test_failures.py has the real ones
+    fail(Py4JError("Traceback …"))
     with pytest.raises(Py4JError):
         driver.main(ARGUMENTS)
+    assert capfd.readouterr().out == ""
+
+
+def test_a_failure_is_told_as_events(fail: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    """With --events=json: what went wrong and the exit status, a line each, and nothing on standard error."""
+    fail(Py4JError(FULL))
+    assert driver.main([*ARGUMENTS, "--events=json"]) == EXIT_TEMPORARY
+    said = capfd.readouterr()
+    problem, ended = map(from_line, said.out.splitlines())
+    assert isinstance(problem, ProblemReported)
+    assert "let SPARK_LOCAL_DIRS name a folder" in problem.what
+    assert ended == RunEnded(exit_status=EXIT_TEMPORARY)
+    assert said.err == ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
 import pickle
 import sys
@@ -18,7 +17,7 @@ from pyspark import SparkContext
 
 from kafka_s3.adapters.known_schemas import NOTHING_KNOWN, Known
 from kafka_s3.bucket.window import check_window, of_window
-from kafka_s3.errors import EXIT_CONFIGURATION, ConfigurationError, ExporterError, SparkFailed
+from kafka_s3.errors import EXIT_CONFIGURATION, ConfigurationError, ExporterError
 from kafka_s3.events import Event, ProblemReported, RejectionsNoted, RunEnded, Tell, to_line
 from kafka_s3.export.run import run
 from kafka_s3.export.run_report import RunReport
@@ -33,6 +32,7 @@ from kafka_s3.shown import printable_lines
 from kafka_s3.signing import NO_KEY
 from kafka_s3.spark.driver_context import DriverContext
 from kafka_s3.spark.encryption import in_clear
+from kafka_s3.spark.failures import is_of_a_task, spark_failed
 from kafka_s3.spark.fingerprint import fingerprint
 from kafka_s3.spark.parent_death import die_with_parent
 from kafka_s3.wiring import ask_registries, export_ranges, make_exporter, make_registries, report_letters
@@ -73,9 +73,9 @@ def _run(arguments: argparse.Namespace, tell: Tell) -> int:
         tell(ProblemReported(what=str(error)))
         return error.exit_status
     except Py4JError as error:  # of the JVM itself, outside any task: its disk is full, it has ended
-        if _is_ours(error):
+        if is_of_a_task(error):
             raise
-        failed = _spark_failed(str(error))
+        failed = spark_failed(error)
         tell(ProblemReported(what=str(failed)))
         return failed.exit_status
     return report.exit_status
@@ -118,34 +118,9 @@ class SparkExecute:
         try:
             return [result for group in results.collect() for result in group]
         except Py4JError as error:
-            if _is_ours(error):
+            if is_of_a_task(error):
                 raise
-            raise _spark_failed(str(error)) from error
-
-
-def _is_ours(error: Py4JError) -> bool:
-    """Whether it was raised in a task: a bug of ours."""
-    return "PythonException" in str(error)
-
-
-def _spark_failed(said: str) -> SparkFailed:
-    """Spark's failure in its own words, without Java's stack.
-
-    >>> print(_spark_failed("Calling failed.\\n: SparkException: Lost task 0.0: worker exited\\n\\tat a.B"))
-    Spark gave up: SparkException: Lost task 0.0: worker exited. The plan stays open: the next try finishes it.
-    """
-    cause = said.partition("\n: ")[2] or said
-    lines = itertools.takewhile(lambda line: not line.startswith(("\tat ", "Driver stacktrace")), cause.splitlines())
-    reason = " ".join(filter(None, map(str.strip, lines))).rstrip(".")
-    room = " Make room, or let SPARK_LOCAL_DIRS name a folder that has some." if _is_full(said) else ""
-    return SparkFailed(f"Spark gave up: {reason}.", next=f"The plan stays open: the next try finishes it.{room}")
-
-
-def _is_full(said: str) -> bool:
-    """Whether it is the disk of Spark's temporary files: Java has no class of its own for a full one."""
-    return any(
-        sign in said for sign in ("No space left on device", "Failed to create a temp directory", "any local dir")
-    )
+            raise spark_failed(error) from error
 
 
 def work(settings: Settings, driver: str, tasks: Sequence[Task], known: Known = NOTHING_KNOWN) -> list[RangeResult]:
