@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from kafka_s3.log.documents import decode, encode
-from kafka_s3.log.entries import Entry, FailedRange, Interval, Kind, Plan, RunPlan, TopicState
+from kafka_s3.log.entries import Entry, FailedRange, Interval, Kind, Plan, TopicState, sha256_of
 from kafka_s3.log.progress import (
     complete_until_ms,
     goes_on_from_ms,
@@ -117,25 +119,31 @@ def test_reaching_never_goes_back() -> None:
     assert reaching({"t": state(None)}, [ZERO], 100, NOW)["t"].reached == {0: 100}
 
 
-def test_plans_of_older_releases_say_by_their_notes_what_was_bent() -> None:
-    """A plan of today names the partitions."""
-    plan = Plan(
-        seq=1,
-        connector="c",
-        previous_sha256="",
-        engine="1",
-        cluster_id="k",
-        isolation_level="read_committed",
-        configuration_sha256="",
-        configuration={},
-        run=RunPlan(run_id="r", interval=None, ends={}),
-        interval=None,
-        topics={},
-        ranges=(),
-        notes=("t-1: the next record is older",),
-    )
-    assert [plan.may_pass_its_end(tp) for tp in (ZERO, ONE)] == [False, True]
-    named = decode(
-        Plan, "k", encode(Plan(**{**{f: getattr(plan, f) for f in plan.__struct_fields__}, "bent": {"t": (0,)}}))
-    )
-    assert [named.may_pass_its_end(tp) for tp in (ZERO, ONE)] == [True, False]
+#: A plan as releases wrote it that had no `bent`: one note of t-1, which of t-10 says nothing.
+OLD_PLAN = (
+    b'{"sha256":"@","body":{"bytes_version":1,"cluster_id":"k","configuration":{},"configuration_sha256":"",'
+    b'"connector":"c","engine":"0.1.0","format_version":1,"interval":{"end_ms":2,"start_ms":1},'
+    b'"isolation_level":"read_committed","more":false,"notes":["t-1: the next record, at or after 3, is older than the '
+    b'interval\'s end (1 ms): read up to the LSO"],"previous_sha256":"","ranges":[],'
+    b'"run":{"ends":{},"interval":null,"run_id":"r"},"seq":1,"topics":{}}}'
+)
+
+
+def test_a_plan_of_an_older_release_is_read_by_its_notes() -> None:
+    """From its bytes: it names no partitions, so what begins with a partition's name is about that one alone."""
+    body = OLD_PLAN.partition(b'"body":')[2][:-1]
+    plan = decode(Plan, "k", OLD_PLAN.replace(b"@", sha256_of(body).encode()))
+    assert plan.bent is None
+    ten = TopicPartition("t", 10)
+    assert [plan.may_pass_its_end(tp) for tp in (ZERO, ONE, ten)] == [False, True, False]
+    # With the same notes a plan of today goes by the partitions that it names.
+    named = decode(Plan, "k", encode(msgspec.structs.replace(plan, bent={"t": (0,)})))
+    assert [named.may_pass_its_end(tp) for tp in (ZERO, ONE, ten)] == [True, False, False]
+
+
+def test_an_empty_list_of_bent_partitions_is_an_answer() -> None:
+    """A plan of today whose notes speak of a partition may still say that nothing was bent."""
+    body = OLD_PLAN.partition(b'"body":')[2][:-1]
+    plan = decode(Plan, "k", OLD_PLAN.replace(b"@", sha256_of(body).encode()))
+    named = msgspec.structs.replace(plan, bent={})
+    assert not any(named.may_pass_its_end(tp) for tp in (ZERO, ONE))

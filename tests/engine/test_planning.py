@@ -7,7 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_s3.log.entries import FailedRange, Interval, PlannedRange
-from kafka_s3.plan.batch import cut, end_offset, make_batch, share
+from kafka_s3.plan.batch import (
+    Bent,
+    EndInFuture,
+    NextInFuture,
+    NextIsOlder,
+    cut,
+    end_offset,
+    make_batch,
+    noted,
+    share,
+)
 from kafka_s3.ports import PartitionOffsets, TimedOffset
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.settings.run import Limits
@@ -19,7 +29,7 @@ T = [TopicPartition("orders", partition) for partition in range(6)]
 
 def end(
     start: int, timed: TimedOffset | None, *, last_stable: int = 50, first: int | str | None = "not asked"
-) -> tuple[int, str | None]:
+) -> tuple[int, Bent | None]:
     def first_timestamp() -> int | None:
         assert first != "not asked", "a record would be read although the answer does not depend on it"
         return first  # type: ignore[return-value]
@@ -60,26 +70,26 @@ def test_the_end_is_never_below_the_start() -> None:
 
 def test_a_timestamp_in_the_future_does_not_stall_the_export() -> None:
     """Found in the future, the end is the LSO, and the plan says why."""
-    offset, note = end(10, TimedOffset(30, NOW + 1))
-    assert offset == 50
-    assert note == "the record at 30 is dated 2001 ms, in the future: read up to the LSO"
+    offset, why = end(10, TimedOffset(30, NOW + 1))
+    assert (offset, why) == (50, EndInFuture(30, NOW + 1))
+    assert noted(EndInFuture(30, 2001)) == "the record at 30 is dated 2001 ms, in the future: read up to the LSO"
     assert end(10, TimedOffset(30, NOW)) == (30, None)
 
 
 @pytest.mark.parametrize("found", [5, 10])
 def test_an_older_record_behind_a_newer_one_is_read(found: int) -> None:
     """Nothing would be read, but the first visible record is older than the end: up to the LSO."""
-    offset, note = end(10, TimedOffset(found, END), first=END - 1)
-    assert offset == 50
-    assert note == "the next record, at or after 10, is older than the interval's end (999 ms): read up to the LSO"
+    why = NextIsOlder(10, END - 1)
+    assert end(10, TimedOffset(found, END), first=END - 1) == (50, why)
+    said = "the next record, at or after 10, is older than the interval's end (999 ms): read up to the LSO"
+    assert noted(why) == said
 
 
 def test_a_visible_record_from_the_future_is_read() -> None:
     """Nothing would be read, and the first visible record is from the future: up to the LSO."""
-    offset, note = end(10, TimedOffset(10, END), first=NOW + 1)
-    assert offset == 50
-    assert note is not None
-    assert "is from the future (2001 ms)" in note
+    why = NextInFuture(10, NOW + 1)
+    assert end(10, TimedOffset(10, END), first=NOW + 1) == (50, why)
+    assert noted(why) == "the next record, at or after 10, is from the future (2001 ms): read up to the LSO"
 
 
 def test_a_record_without_a_timestamp_is_read() -> None:

@@ -11,6 +11,7 @@ from kafka_s3.errors import EXIT_DONE, DataError
 from kafka_s3.export.run import prepare
 from kafka_s3.log.documents import decode, encode
 from kafka_s3.log.entries import Interval, Plan
+from kafka_s3.plan import ends
 from kafka_s3.ranges import TopicPartition
 from tests.export.place import TOPIC
 from tests.export.test_reexport import scheduled
@@ -166,6 +167,33 @@ def test_ends_that_were_bent_stay_so_for_every_plan_of_their_run(die_first: bool
     place = bent(die_first)
     with pytest.raises(DataError, match=COPIES):
         place.again()
+
+
+@pytest.mark.parametrize("words", ["x", "", "orders-1: x"])
+@pytest.mark.parametrize("die_first", [False, True])
+def test_reworded_notes_change_no_window(monkeypatch: pytest.MonkeyPatch, die_first: bool, words: str) -> None:
+    """What a plan's notes say, or that they say nothing, or seem to speak of another partition: the records that may be
+    in the window are not skipped, and an hour that was not bent still counts as old."""
+    monkeypatch.setattr(ends, "noted", lambda _: words)
+    place = bent(die_first)
+    for seq in range(1, place.newest.seq + 1):
+        reword(place, seq, words)
+    with pytest.raises(DataError, match=COPIES):
+        place.again()
+    calm = scheduled(0, 1, 2)
+    for seq in range(1, calm.newest.seq + 1):
+        reword(calm, seq, f"{TOPIC}-0: {words}")
+    calm.retain(0, 2)
+    assert calm.again().exit_status == EXIT_DONE
+    assert calm.rows() == calm.expected() != []
+
+
+def reword(place: Windows, seq: int, words: str) -> None:
+    """Other notes in a plan that is in the bucket already."""
+    planned = place.log.plan(seq)
+    if planned is not None:
+        key = place.log.layout.plan_key(seq)
+        place.store.overwrite(key, encode(msgspec.structs.replace(planned.plan, notes=(words,))))
 
 
 @pytest.mark.parametrize("die_first", [False, True])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 import msgspec
 
@@ -28,6 +29,48 @@ class RunRequest:
     planned_apart: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class EndInFuture:
+    """The record at the interval's end is dated in the future: one bad clock cannot stall the export."""
+
+    offset: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class NextIsOlder:
+    """Nothing would be read, although the next record is older than the interval's end."""
+
+    start: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class NextInFuture:
+    """Nothing would be read, although the next record is from the future."""
+
+    start: int
+    timestamp_ms: int
+
+
+#: Why a partition is read up to the LSO, and so maybe beyond its interval's end.
+Bent = EndInFuture | NextIsOlder | NextInFuture
+
+
+def noted(bent: Bent) -> str:
+    """The note of it in a plan. Nothing reads it: `Plan.bent` has the partitions."""
+    match bent:
+        case EndInFuture(offset, timestamp_ms):
+            return f"the record at {offset} is dated {timestamp_ms} ms, in the future: read up to the LSO"
+        case NextIsOlder(start, timestamp_ms):
+            which = "older than the interval's end"
+        case NextInFuture(start, timestamp_ms):
+            which = "from the future"
+        case _:
+            assert_never(bent)
+    return f"the next record, at or after {start}, is {which} ({timestamp_ms} ms): read up to the LSO"
+
+
 def end_offset(
     start: int,
     offsets: PartitionOffsets,
@@ -35,8 +78,8 @@ def end_offset(
     end_ms: int,
     now_ms: int,
     first_timestamp: Callable[[], int | None],
-) -> tuple[int, str | None]:
-    """Where a range that starts at `start` ends for the records before `end_ms`, and a note if the rule was bent.
+) -> tuple[int, Bent | None]:
+    """Where a range that starts at `start` ends for the records before `end_ms`, and why if the rule was bent.
 
     The end is the first offset at or after `end_ms`, never above the LSO, never below the start. Two cases take the
     LSO instead (docs/protocol.md#end-offsets): the timestamp found lies in the future, so that one bad clock cannot
@@ -47,14 +90,12 @@ def end_offset(
     if timed is None:
         return max(start, last_stable), None
     if timed.timestamp_ms > now_ms:
-        note = f"the record at {timed.offset} is dated {timed.timestamp_ms} ms, in the future: read up to the LSO"
-        return max(start, last_stable), note
+        return max(start, last_stable), EndInFuture(timed.offset, timed.timestamp_ms)
     end = max(start, min(timed.offset, last_stable))
     if end == start and last_stable > start:
         first = first_timestamp()
         if first is not None and (first < end_ms or first > now_ms):
-            which = "older than the interval's end" if first < end_ms else "from the future"
-            return last_stable, f"the next record, at or after {start}, is {which} ({first} ms): read up to the LSO"
+            return last_stable, NextIsOlder(start, first) if first < end_ms else NextInFuture(start, first)
     return end, None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kafka_s3.log.entries import Interval, TopicState
-from kafka_s3.plan.batch import PinnedEnds, end_offset
+from kafka_s3.plan.batch import Bent, PinnedEnds, end_offset, noted
 from kafka_s3.ports import Broker, PartitionOffsets
 from kafka_s3.ranges import TopicPartition
 
@@ -54,13 +54,13 @@ class Questions:
             return Ends({tp: max(self._start(tp), self._bounds(tp).last_stable) for tp in tps})
         timed = self.broker.offsets_for_time(tps, interval.end_ms)
         ends: dict[TopicPartition, int] = {}
-        notes: dict[TopicPartition, str] = {}
+        bent: dict[TopicPartition, Bent] = {}
         for tp in tps:
             start, bounds, first = self._start(tp), self._bounds(tp), partial(self._first_timestamp, tp)
-            ends[tp], note = end_offset(start, bounds, timed[tp], interval.end_ms, self.now_ms, first)
-            if note:
-                notes[tp] = f"{tp}: {note}"
-        return Ends(ends, tuple(notes.values()), frozenset(notes))
+            ends[tp], why = end_offset(start, bounds, timed[tp], interval.end_ms, self.now_ms, first)
+            if why is not None:
+                bent[tp] = why
+        return Ends(ends, tuple(f"{tp}: {noted(why)}" for tp, why in bent.items()), frozenset(bent))
 
     def _start(self, tp: TopicPartition) -> int:
         return self.topics[tp.topic].positions[tp.partition]
