@@ -72,7 +72,9 @@ KNOWS: Final[Mapping[str, str]] = {
     ),
     "rewind": "errors events export log plan ranges",
     "sign": "bucket errors log ordered_pool ports signing",
-    "verify": "attempts bucket dead_letter errors log naming ordered_pool plan ports ranges settings write",
+    "verify": (
+        "attempts bucket dead_letter errors log naming ordered_pool plan ports ranges settings values.formats write"
+    ),
     "export": (
         "attempts bucket crash_points errors events log naming ordered_pool plan ports ranges records settings shown "
         "version write"

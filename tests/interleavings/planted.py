@@ -126,7 +126,7 @@ PLANTED = (
     _planted("a rewind keeps the generation", "log", rewind, "_lowered", _lowered),
     _planted("letters count as reported unsent", "letters", delivery, "commits_with_letters", _without_letters),
     _planted("every other letter is redriven", "letters", redrive._Picked, "__iter__", _half),
-    _planted("verify believes the entry", "verify", verify, "read_object", lambda *_: ReadObject(None, None)),
+    _planted("verify believes the entry", "verify", verify, "read_object", lambda *_: ReadObject(None)),
     _planted("status overlooks what is left out", "status", status, "of_world", lambda *_: []),
     _planted("the page overlooks what is left out", "page", views, "_problems", lambda *_: []),
 )

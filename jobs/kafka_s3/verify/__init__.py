@@ -3,6 +3,7 @@
 `bucket.audit` checks the log itself.
 
 - `verify`: the operation.
-- `objects`: compares objects with the log and with Kafka.
+- `objects`: compares objects with the log.
+- `comparison`: compares ranges with Kafka.
 - `owners`: whether the topics belong to this connector, and who could have made the log up.
 """

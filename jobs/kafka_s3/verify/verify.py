@@ -7,9 +7,9 @@ chunk of an object, or an entry with its plan, of which `ahead.AHEAD` for each r
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import msgspec
@@ -31,7 +31,8 @@ from kafka_s3.plan.planner import parted_logs
 from kafka_s3.ports import Broker, RecordSource, Registries, TopicView
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.settings.model import Settings
-from kafka_s3.verify.objects import Comparison, NotCheckable, ReadObject, look, read_object
+from kafka_s3.verify.comparison import Compared, Comparison, NotCheckable, other_bytes, unanswered
+from kafka_s3.verify.objects import ReadObject, look, read_object
 from kafka_s3.verify.owners import check_marks, check_owners, trust
 
 NOTES_MAX: Final = 1000  # kept; more are only counted
@@ -152,6 +153,7 @@ class _Check:
     withdrawn: int = 0
     gaps: int = 0
     ranges_compared: int = 0
+    other_bytes: int = 0
     views: Mapping[str, TopicView] | None = None
     parted_at: Mapping[TopicPartition, int] = field(default_factory=dict)  # restarts that no entry says yet
     compacted: frozenset[str] = frozenset()
@@ -182,12 +184,12 @@ class _Check:
         """Take in what an entry's objects are."""
         entry = reading.taken.entry
         self.entries += 1
-        contents = self._objects(entry, reading.wanted)
+        sound = self._objects(entry, reading.wanted)
         for gap in reading.taken.gaps:
             self.gaps += 1
             self._note(f"gap: {gap.tp} [{gap.start}, {gap.end}) in entry {entry.seq}: {gap.reason}")
         if self.kafka is not None and reading.taken.ranges:
-            self._compare(self.kafka, reading, contents)
+            self._compare(self.kafka, reading, sound)
         total = self.head.seq - self.since + 1 if self.head is not None else 0
         return Progress(self.entries, total, self.objects, self.bytes)
 
@@ -202,6 +204,8 @@ class _Check:
                 self._note("orphans were not looked for: entries that cannot be read may list them")
             else:
                 found = self._orphans()
+        if self.other_bytes:
+            self._note(other_bytes(self.other_bytes))
         check_owners(self.log, self.claims, self.findings)
         if confirmed := check_marks(self.log, self.findings):
             self._note(confirmed)
@@ -261,9 +265,9 @@ class _Check:
         for made in (*gone, *_companions(taken.withdrawn), *_letters(taken.withdrawn)):
             yield _Wanted(made, pool.submit(look, store, made), withdrawn=True)
 
-    def _objects(self, entry: Entry, wanted: Sequence[_Wanted]) -> dict[str, str]:
-        """Take in the objects of an entry; the content hashes of those that are right."""
-        contents: dict[str, str] = {}
+    def _objects(self, entry: Entry, wanted: Sequence[_Wanted]) -> set[str]:
+        """Take in the objects of an entry; the keys of those that are right."""
+        sound: set[str] = set()
         missing = 0
         for each in wanted:
             made, read = each.made, each.read.result()
@@ -281,16 +285,16 @@ class _Check:
                 self.bytes += made.size
             if read.finding is not None:
                 self.findings.put(read.finding)
-            elif read.content_sha256 is not None:
-                contents[made.key] = read.content_sha256
+            else:
+                sound.add(made.key)
         if missing:
             of = sum(each.withdrawn for each in wanted)
             self._note(
                 f"entry {entry.seq}: {missing} of {of} withdrawn objects are gone or changed; no reader takes them"
             )
-        return contents
+        return sound
 
-    def _compare(self, kafka: Kafka, reading: _Reading, contents: Mapping[str, str]) -> None:
+    def _compare(self, kafka: Kafka, reading: _Reading, sound: Set[str]) -> None:
         """Read every live range of an entry again; what Kafka no longer has is a note, not a finding."""
         entry, made_under = reading.taken.entry, reading.made_under
         if made_under is None or entry.isolation_level != self.settings.kafka.isolation_level:
@@ -299,37 +303,31 @@ class _Check:
         try:
             comparable = [done for done in reading.taken.ranges if self._is_there(kafka.broker, reading, done)]
         except TemporaryError as error:
-            again = "Run verify again when Kafka answers."
-            self.findings.add(f"entries up to {entry.seq}", expected="an answer of Kafka", found=str(error), next=again)
+            self.findings.put(unanswered(f"entries up to {entry.seq}", error))
             self.kafka = None  # asking for every range again would take for ever
             return
 
-        def compare(done: RangeEntry) -> list[Finding] | NotCheckable:
+        def compare(done: RangeEntry) -> Compared | NotCheckable:
             generation = entry.topics[done.topic].generation
             try:
-                return Comparison(
-                    kafka.source,
-                    made_under,
-                    generation,
-                    entry.interval,
-                    contents,
-                    kafka.registries,
-                    done.topic in self.compacted,
-                ).compare(done)
+                compacted = done.topic in self.compacted
+                made = Comparison(kafka.source, made_under, generation, entry.interval, self.log.store, sound)
+                return replace(made, registries=kafka.registries, compacted=compacted).compare(done)
             except TemporaryError as error:
-                where = str(OffsetRange(done.tp, done.start, done.next_offset))
-                return [Finding(where, "an answer of Kafka", str(error), "Run verify again when Kafka answers.")]
+                return Compared([unanswered(str(OffsetRange(done.tp, done.start, done.next_offset)), error)])
 
-        outcomes: list[tuple[RangeEntry, list[Finding] | NotCheckable]] = []
+        outcomes: list[tuple[RangeEntry, Compared | NotCheckable]] = []
         with ThreadPoolExecutor(self.settings.limits.tasks_max) as pool:
             outcomes += zip(comparable, pool.map(compare, comparable), strict=True)
-        self.views = None if any(outcome for _, outcome in outcomes) else self.views  # they are of a while ago
+        well = Compared([])
+        self.views = None if any(outcome != well for _, outcome in outcomes) else self.views  # they are of a while ago
         for done, outcome in outcomes:
             if isinstance(outcome, NotCheckable):
                 self._note(f"not checkable: {outcome.reason}")
-            elif not outcome or self._still_counts(kafka.broker, reading, done):
+            elif not outcome.findings or self._still_counts(kafka.broker, reading, done):
                 self.ranges_compared += 1
-                for finding in outcome:
+                self.other_bytes += outcome.other_bytes
+                for finding in outcome.findings:
                     self.findings.put(finding)
 
     def _still_counts(self, broker: Broker, reading: _Reading, done: RangeEntry) -> bool:

@@ -12,5 +12,7 @@
 - `block_index`: the index of these, which is a companion.
 - `beside`: what a format is that writes companions.
 - `compression`: compressed streams with stable bytes.
+- `content`: what an object holds, whichever library compressed it.
+- `avro_content`, `parquet_content`: of those formats.
 - `user_defined`: a format of the user's.
 """

@@ -1,0 +1,98 @@
+"""What an object holds, whichever library compressed it: two objects of the same records have the same digest.
+
+Bytes are fed as they come. Memory: a piece of 1 MiB; of Avro one block, of Parquet some rows of one row group, and a
+temporary file of the object's size; of an index all of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from abc import ABC, abstractmethod
+from dataclasses import asdict
+from typing import Final
+
+from kafka_s3.errors import DataError
+from kafka_s3.values.formats.block_index import BlockIndex
+
+PIECE: Final = 1024 * 1024
+_GZIP_WINDOW: Final = 31
+#: Some 800,000 members of Block-GZIP.
+_INDEX_MAX: Final = 256 * PIECE
+
+
+class Unreadable(ValueError):
+    """The bytes are not what an object of this format has, and why."""
+
+
+class Content(ABC):
+    """One object."""
+
+    @abstractmethod
+    def feed(self, data: bytes) -> None:
+        """The next bytes; `Unreadable` if they cannot be."""
+
+    @abstractmethod
+    def digest(self) -> str:
+        """After all of them: the SHA-256 of what the object holds. `Unreadable` if there should have been more."""
+
+
+class PlainContent(Content):
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def feed(self, data: bytes) -> None:
+        self._digest.update(data)
+
+    def digest(self) -> str:
+        return self._digest.hexdigest()
+
+
+class GzipContent(Content):
+    """Gzip members, one after the other; where each ends says nothing."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self._inflate = zlib.decompressobj(_GZIP_WINDOW)
+        self._begun = False
+
+    def feed(self, data: bytes) -> None:
+        while data:
+            if self._inflate.eof:
+                self._inflate = zlib.decompressobj(_GZIP_WINDOW)
+            self._begun = True
+            try:
+                self._digest.update(self._inflate.decompress(data, PIECE))
+            except zlib.error as error:
+                raise Unreadable(f"no gzip: {error}") from None
+            data = self._inflate.unused_data if self._inflate.eof else self._inflate.unconsumed_tail
+
+    def digest(self) -> str:
+        self._digest.update(self._inflate.flush())
+        if self._begun and not self._inflate.eof:
+            raise Unreadable("the gzip stream does not end where the object does")
+        return self._digest.hexdigest()
+
+
+class IndexContent(Content):
+    """The index of Block-GZIP: which records are in which member, and not how many bytes that became."""
+
+    def __init__(self) -> None:
+        self._body = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        self._body += data
+        if len(self._body) > _INDEX_MAX:
+            raise Unreadable(f"an index of more than {_INDEX_MAX} bytes is not compared")
+
+    def digest(self) -> str:
+        try:
+            index = BlockIndex.parse(bytes(self._body), "of the object")
+        except DataError as error:
+            raise Unreadable(error.what) from None
+        digest = hashlib.sha256()
+        for chunk in index.chunks:
+            said = {**asdict(chunk), "byte_offset": 0, "byte_length": 0}
+            digest.update(json.dumps(said, sort_keys=True).encode())
+        return digest.hexdigest()
