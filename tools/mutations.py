@@ -80,8 +80,8 @@ MUTATIONS: Final = (
         (
             Edit(
                 "jobs/kafka_s3/export/run.py",
-                '        tell(f"plan {plan.seq} is voided: {why_not}")\n',
-                '        tell(f"plan {plan.seq} is voided: {why_not}")\n'
+                "        tell(PlanVoided(seq=plan.seq, reason=why_not))\n",
+                "        tell(PlanVoided(seq=plan.seq, reason=why_not))\n"
                 "        for each in plan.ranges:\n"
                 "            for info in list(exporter.store.list(settings.layout.topic_prefix(each.topic))):\n"
                 "                name = parse_data_key(settings.layout, each.topic, info.key)\n"
