@@ -1,4 +1,7 @@
-"""Up to where the time partitions of each topic have their markers of completeness: read before any is written to."""
+"""Up to where the time partitions of each topic have their markers of completeness: read before any is written to.
+
+Markers and plans are kept apart by two writes and two looks, in either order (`why_marked`).
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,30 @@ from typing import Final, TypeVar
 import msgspec
 
 from kafka_s3.errors import LogDamaged
+from kafka_s3.log.entries import Plan
 from kafka_s3.log.store import Log
 from kafka_s3.naming import parse_seq
+from kafka_s3.plan.batch import interval_of
 from kafka_s3.settings.model import Settings
 from kafka_s3.settings.paths import RecordTime, TimePartitioner
 
 FORMAT_VERSION: Final = 1
 
 
-class MarkerProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """Up to where a topic has its markers: the next one is for the path of this time."""
+class MarkerProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Up to where a topic has its markers: the next one is for the path of this time.
 
-    format_version: int = FORMAT_VERSION
+    `claimed`: up to where it may have some, since a program is about to write them, or was.
+    """
+
+    format_version: int
     through: dict[str, int]
+    claimed: dict[str, int] = {}
+
+    @property
+    def until(self) -> dict[str, int]:
+        """The logical time from which on a run may write to a topic's paths."""
+        return joined(self.through, self.claimed)
 
 
 class Versioned(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +71,12 @@ def how_far(log: Log) -> tuple[int, MarkerProgress]:
         if number is None:
             raise LogDamaged(f"{info.key} is no key of the completeness.", next="Remove what does not belong there.")
         return number + 1, read(_REACHED, info.key, log.get(info.key))
-    return 0, MarkerProgress(through={})
+    return 0, MarkerProgress(format_version=FORMAT_VERSION, through={})
+
+
+def joined(these: Mapping[str, int], those: Mapping[str, int]) -> dict[str, int]:
+    """The later time of each topic."""
+    return {topic: max(each.get(topic, 0) for each in (these, those)) for topic in {**these, **those}}
 
 
 def is_by_record(settings: Settings) -> bool:
@@ -71,7 +90,22 @@ def marked_until(settings: Settings, log: Log) -> Mapping[str, int]:
     """
     if settings.completeness is None or is_by_record(settings):
         return {}
-    return how_far(log)[1].through
+    return how_far(log)[1].until
+
+
+def why_marked(settings: Settings, log: Log, plan: Plan, before: Mapping[str, int]) -> str | None:
+    """Why a plan that is in the bucket is not executed: a path that it writes to has its marker, or is to have one, and
+    had not when it was planned (`before`).
+
+    Who writes markers claims their paths, and then looks for a plan once more; who plans looks here for claims once the
+    plan is there. Of two that do so at the same moment at least one sees the other.
+    """
+    for topic, until_ms in marked_until(settings, log).items():
+        ranges = (each for each in plan.ranges if each.topic == topic)
+        times = [each.start_ms for one in ranges if (each := interval_of(one.interval, plan.interval)) is not None]
+        if until_ms > before.get(topic, 0) and min(times, default=until_ms) < until_ms:
+            return f"a path of topic {topic} that it was to write to is complete since"
+    return None
 
 
 # Made on import: documents are read by several threads.

@@ -9,7 +9,7 @@ Nothing but the bucket is remembered between two runs, and nothing but `If-None-
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -39,7 +39,7 @@ from kafka_s3.events import (
 from kafka_s3.export.append import boundary, new_entry, put, same_commit, topics_after, unfinished_later
 from kafka_s3.export.diagnosis import said
 from kafka_s3.export.exporter import Execute, Exporter
-from kafka_s3.export.marked import marked_until
+from kafka_s3.export.marked import marked_until, why_marked
 from kafka_s3.export.outcome import Exported, contiguous
 from kafka_s3.export.quiet_interval import write_reached
 from kafka_s3.export.run_report import RunReport as RunReport
@@ -71,7 +71,8 @@ def prepare(exporter: Exporter, request: RunRequest, tell: Tell = nobody) -> tup
     if planned is None:
         pinned = _pinned(exporter, head, request)
         passed = Passed(None if pinned is not None else head.entry, request)
-        head, world, step = _next(exporter, request, head, world, pinned, frozenset(), tell)
+        marked = marked_until(exporter.settings, exporter.log)
+        head, world, step = _next(exporter, request, head, world, pinned, frozenset(), marked, tell)
         if isinstance(step, Plan):
             planned = _write_plan(exporter, step, head)
         else:
@@ -100,8 +101,10 @@ def _run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell, 
     lost: frozenset[TopicPartition] = frozenset()
     while True:
         is_inherited = planned is not None and was_begun(planned.plan, request)
+        marked: Mapping[str, int] = {}
         if planned is None:
-            head, world, step = _next(exporter, request, head, world, pinned, failed, tell)
+            marked = marked_until(exporter.settings, exporter.log)
+            head, world, step = _next(exporter, request, head, world, pinned, failed, marked, tell)
             if isinstance(step, CaughtUp):
                 write_reached(exporter.settings, exporter.log, exporter.broker, request, head, world, step, tell)
                 exporter.log.check_current()
@@ -109,7 +112,7 @@ def _run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell, 
             planned = _write_plan(exporter, step, head)
         if planned.plan.run.run_id == request.run_id:
             pinned = PinnedEnds.of(planned.plan)
-        head, failures = _close(exporter, planned, world, head, request, execute, tell)
+        head, failures = _close(exporter, planned, world, head, request, marked, execute, tell)
         report.committed.append(head)
         report.failures += failures
         exporter.log.check_current()
@@ -138,13 +141,13 @@ def _next(
     world: KafkaSnapshot,
     pinned: PinnedEnds | None,
     without: frozenset[TopicPartition],
+    marked: Mapping[str, int],
     tell: Tell,
 ) -> tuple[Committed, KafkaSnapshot, Plan | CaughtUp]:
     """The next plan. What Kafka lost between two of planning's questions is looked at, and left out or accepted, before
     they are asked once more: one partition holds up no other."""
-    log, settings = exporter.log, exporter.settings
+    settings = exporter.settings
     for last in (*[False] * (PLANNINGS_MAX - 1), True):
-        marked = marked_until(settings, log)
         try:
             step = next_plan(
                 settings, exporter.broker, world, head, request, pinned=pinned, without=without, marked=marked
@@ -278,12 +281,14 @@ def _close(
     world: KafkaSnapshot,
     head: Committed,
     request: RunRequest,
+    marked: Mapping[str, int],
     execute: Execute,
     tell: Tell,
 ) -> tuple[Committed, list[tuple[TopicPartition, Failure]]]:
-    """Finish a plan with a commit, or void it: whatever happens, it is closed exactly once."""
+    """Finish a plan with a commit, or void it: whatever happens, it is closed exactly once. `marked`: what was known to
+    be so when this run planned it."""
     plan, settings = planned.plan, exporter.settings
-    why_not = why_not_finished(plan, settings)
+    why_not = why_not_finished(plan, settings) or why_marked(settings, exporter.log, plan, marked)
     if why_not is not None:
         tell(PlanVoided(seq=plan.seq, reason=why_not))
         entry = new_entry(

@@ -15,7 +15,8 @@ that a log entry lists. One that comes later is exported all the same, into its 
 path is of runs, not of records: the first rule is enough, and no run writes to a path that has its marker (`marked`).
 
 The bucket is the only state: the newest of the `<n>` (the first key of one LIST) says where to go on, after any pause.
-It is written after the markers, so after a crash some are put again, which changes nothing.
+It is written after the markers, so after a crash some are put again, which changes nothing. Under Wallclock the paths
+are claimed by one before the markers are, so that no run plans to write there meanwhile (`marked.why_marked`).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from kafka_s3.events import (
     nobody,
 )
 from kafka_s3.export.exporter import Exporter
-from kafka_s3.export.marked import FORMAT_VERSION, MarkerProgress, how_far, is_by_record, read
+from kafka_s3.export.marked import FORMAT_VERSION, MarkerProgress, how_far, is_by_record, joined, read
 from kafka_s3.joda.buckets import Bucketer
 from kafka_s3.joda.periods import Period, period_at
 from kafka_s3.joda.zones import zone
@@ -176,11 +177,18 @@ def mark_complete(
     if made:  # Kafka's answers may be of other topics of the same names
         gone = others(exporter.broker.topics(), world.topics, {each.topic for each in made})
         made = [each for each in made if each.topic not in gone]
+    if made and not is_by_record(settings):
+        reached = _claimed(reached, made)
+        if log.put(log.layout.complete_key(number), msgspec.json.encode(reached)) is not Put.CREATED:
+            return []  # another program writes markers: what is complete has them by the next run
+        number += 1
+        made = _unplanned(log, head, made)
     _write(log, settings, head, made, tell)
     for each in made:
         through[each.topic] = each.end_ms
     if through != reached.through:
-        log.put(log.layout.complete_key(number), msgspec.json.encode(MarkerProgress(through=through)))
+        progress = msgspec.structs.replace(reached, through=through)
+        log.put(log.layout.complete_key(number), msgspec.json.encode(progress))
     return [marker_key(settings.layout, each.topic, each.path) for each in made]
 
 
@@ -205,6 +213,20 @@ def _planned(log: Log, head: Committed) -> dict[str, int]:
         at_ms = interval_of(each.interval, opened.plan.interval).start_ms  # type: ignore[union-attr]
         times[each.topic] = min(at_ms, times.get(each.topic, at_ms))
     return times
+
+
+def _claimed(reached: MarkerProgress, made: Sequence[Marker]) -> MarkerProgress:
+    """What is written before markers of runs' paths are: no run may plan to write there any more."""
+    return msgspec.structs.replace(reached, claimed=joined(reached.claimed, {each.topic: each.end_ms for each in made}))
+
+
+def _unplanned(log: Log, head: Committed, made: Sequence[Marker]) -> list[Marker]:
+    """The markers whose paths nobody planned to write to before they were claimed (`export.marked.why_marked`)."""
+    now = log.newest()
+    if now is None or now.sha256 != head.sha256:
+        return []
+    planned = _planned(log, head)
+    return [each for each in made if each.due_ms <= planned.get(each.topic, each.due_ms)]
 
 
 def _first(settings: Settings, periods: _Periods, interval: Interval, now_ms: int) -> int | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kafka_s3.bucket import owners
 from kafka_s3.export.append import new_entry
 from kafka_s3.export.exporter import Exporter
-from kafka_s3.export.marked import marked_until
+from kafka_s3.export.marked import marked_until, why_marked
 from kafka_s3.export.run import why_not_finished
 from kafka_s3.log.documents import encode
 from kafka_s3.log.entries import Kind, Plan, sha256_of
@@ -82,7 +82,7 @@ def _step(exporter: Exporter, head: Committed | None, world: KafkaSnapshot, requ
     settings = exporter.settings
     opened = None if head is None else exporter.log.open_plan(head)
     if opened is not None:
-        reason = why_not_finished(opened.plan, settings)
+        reason = why_not_finished(opened.plan, settings) or why_marked(settings, exporter.log, opened.plan, {})
         return Finish(opened.plan) if reason is None else Void(opened.plan, reason)
     head, marked = head or _first_entry(settings, world, request), marked_until(settings, exporter.log)
     step = next_plan(settings, exporter.broker, world, head, request, marked=marked)
