@@ -64,16 +64,20 @@ class Crowd:
 
 
 @contextlib.contextmanager
-def in_a_process(url: str, token: str, paths: Sequence[str]) -> Iterator[Future[Crowd]]:
-    """A crowd that asks for every path in a process of its own, so that its work delays nothing that is timed here."""
+def in_a_process(url: str, token: str, paths: Sequence[str], limit_s: float | None = None) -> Iterator[Future[Crowd]]:
+    """A crowd that asks for every path in a process of its own, so that its work delays nothing that is timed here.
+
+    After `limit_s` it gives up what is not answered.
+    """
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         pool.submit(asked, url, token, ()).result()  # the process has started
-        yield pool.submit(asked, url, token, paths)
+        yield pool.submit(asked, url, token, paths, limit_s)
 
 
-def asked(url: str, token: str, paths: Sequence[str]) -> Crowd:
+def asked(url: str, token: str, paths: Sequence[str], limit_s: float | None = None) -> Crowd:
     crowd = Crowd(url, token)
-    asyncio.run(crowd.all(paths))
+    with contextlib.suppress(TimeoutError):
+        asyncio.run(asyncio.wait_for(crowd.all(paths), limit_s))
     return crowd
 
 
