@@ -59,6 +59,7 @@ def walk(log: Log, since: int, findings: Findings, pool: ThreadPoolExecutor, ahe
             )
         if newer is None:
             _check_head(log, slot.seq, traces, findings)
+            _check_open_plan(log, slot, findings)
         else:
             _check_neighbours(log, slot, newer, findings)
         if slot.seq < since:
@@ -96,6 +97,18 @@ def _check_head(log: Log, head: int, traces: _Traces, findings: Findings) -> Non
         findings.entries_unknown += missing - head
         expected = f"log entry {missing}, for {which} is there"
         findings.add(log.layout.log_key(missing), expected=expected, found="none", next=RESTORE)
+
+
+def _check_open_plan(log: Log, head: _Slot, findings: Findings) -> None:
+    """No run goes on over a plan of another newest entry (`Log.open_plan`). One at work writes none."""
+    planned = _plan(log, head.seq + 1)
+    if isinstance(planned, LogDamaged):
+        expected, found = f"plan {head.seq + 1}", planned.what.rstrip(".")
+    elif planned is not None and planned.plan.previous_sha256 != head.sha256:
+        expected, found = f"a plan that follows entry {head.seq}", "a plan that follows another entry"
+    else:
+        return
+    findings.add(log.layout.plan_key(head.seq + 1), expected=expected, found=found, next=RESTORE)
 
 
 def _numbers(log: Log, since: int, findings: Findings) -> Iterator[int]:
