@@ -120,7 +120,6 @@ PLANTED = (
     _planted("what is cut or left out has reached the end", "log", run, "topics_after", _all_reached),
     _planted("a rewind leaves what was reached", "log", rewind, "_lowered", _still_reached),
     _planted("a window does not wait for the export", "window lacks", reexport, "check_reached", lambda *_: None),
-    _planted("a window is finished over a rewind", "window holds", reexport, "_why_overtaken", lambda *_: None),
     _planted("Kafka is not looked at after the last read", "log", run, "changed_while_read", _unchanged),
     _planted("a loss leaves no gap", "log", run, "resolve", _without_gaps),
     _planted("a rewind keeps the generation", "log", rewind, "_lowered", _lowered),
