@@ -24,7 +24,7 @@ PLAIN = frozenset(
         r"\w+",
         """
     answers append backward basis before blocked body bucket by change check checkable checked choice class
-    closed envelope finish
+    closed compared end envelope finish future is lines next older open pair unkept
     committed comparison configurations content contradicted copies copy count counted counting decide deleted
     desk due ended event excluded exported failed filter found from group hashing holes in kafka key kind known
     landings listing lists looks lost make member named names newest not nothing of offset oldest owned part
