@@ -65,7 +65,7 @@ def _of_sweep(event: SweepEvent) -> str:
             what = f"{event.objects} objects and {event.uploads} open uploads"
             return f"plan {event.seq}: {what} that an earlier driver left were deleted"
         case events.SweepFailed():
-            return f"what the earlier driver of plan {event.seq} left was not deleted: {event.reason}"
+            return f"leftovers of the earlier driver of plan {event.seq} were not deleted: {event.reason}"
         case events.SweepIncomplete():
             return f"plan {event.seq}: not all keys were looked at: `kafka-s3 gc` finds what is left"
         case events.UploadsNotListed():
@@ -100,13 +100,13 @@ def _of_window(event: WindowEvent) -> str:
         case events.WindowSwept():
             return f"{event.what} that other runs of window {event.window} left were deleted: {event.count}"
         case events.WindowSweepFailed(what=None):
-            return f"what other runs of window {event.window} left was not deleted: {event.reason}"
+            return f"leftovers of other runs of window {event.window} were not deleted: {event.reason}"
         case events.WindowSweepFailed():
             return f"{event.what} that other runs of window {event.window} left were not all deleted: {event.reason}"
         case events.WindowNotSearched():
             return event.what
         case events.WindowReplaced():
-            return f"window {event.window} is another one by now: nothing was deleted"
+            return f"window {event.window} was replaced meanwhile: nothing was deleted"
     assert_never(event)
 
 
@@ -121,10 +121,10 @@ def _of_publishing(event: PublishEvent) -> str:
         case events.MarkerFound():
             return f"complete already: {event.key}"
         case events.MarkerNotSigned():
-            return f"{event.key} was left as it is: {event.reason}"
+            return f"{event.key} was left unchanged: {event.reason}"
         case events.MarkerForeign():
-            return f"{event.key} is there and no marker of this exporter: it was left as it is"
+            return f"{event.key} exists and is not a marker of this exporter: it was left unchanged"
         case events.MarkerOfAnotherTime():
             time = f"{event.start_ms} to {event.end_ms} ms"
-            return f"{event.key} is the marker of another time ({time}), and was left as it is"
+            return f"{event.key} is the marker of another time ({time}), and was left unchanged"
     assert_never(event)

@@ -78,14 +78,14 @@ def check(
 
     bounds = Bounds(lag_records_max, lag_max, loss_within, overdue_max, rejected_max)
     if bounds == Bounds():
-        raise AirflowFailException("check() was given no bound, so it could never find anything: give one.")
+        raise AirflowFailException("check() needs at least one bound.")
     with for_airflow():
         settings = load_connector(Path(connector)).settings
         health = _look(settings)
     for note in health.notes:
         log.warning("%s: %s", settings.name, note)
     if bounds.need_kafka and health.status.kafka_error is not None:
-        raise AirflowException(f"{settings.name}: what waits is not known. {health.status.kafka_error}")
+        raise AirflowException(f"{settings.name}: the lag is not known. {health.status.kafka_error}")
     found = findings(health, bounds)
     if found:
         raise Alarm("\n".join(f"{settings.name}: {each}" for each in found))
@@ -118,7 +118,7 @@ def _lag_records(health: Health, allowed: int | None) -> str | None:
         return None
     return (
         f"{waiting:,} offsets wait to be exported, more than {allowed:,}. {_state(health)}"
-        " If its runs succeed they do not keep up: see tasks.max and the Spark connection's cores."
+        " If its runs succeed, they do not keep up: raise tasks.max or the Spark connection's cores."
     )
 
 
@@ -126,8 +126,8 @@ def _lag(health: Health, allowed: timedelta | None) -> str | None:
     if allowed is None or health.lag_ms is None or health.lag_ms <= _ms(allowed):
         return None
     return (
-        f"the oldest record that waits is {_text(health.lag_ms)} old, more than {_text(_ms(allowed))}. {_state(health)}"
-        " Look at its newest run in Airflow, or whether the DAG is paused."
+        f"the oldest waiting record is {_text(health.lag_ms)} old, more than {_text(_ms(allowed))}. {_state(health)}"
+        " Check its newest run in Airflow, and whether the DAG is paused."
     )
 
 
@@ -153,8 +153,8 @@ def _overdue(health: Health, allowed: timedelta | None) -> str | None:
         return None
     return (
         f"a run that was due {_text(health.overdue_ms)} ago has not exported its records, more than"
-        f" {_text(_ms(allowed))}. {_state(health)} Look whether the DAG is paused, its newest run failed or still runs,"
-        " and whether the scheduler is up."
+        f" {_text(_ms(allowed))}. {_state(health)} Check whether the DAG is paused, its newest run failed or is still"
+        " running, and whether the scheduler is up."
     )
 
 
@@ -164,7 +164,7 @@ def _rejected(health: Health, allowed: float | None) -> str | None:
         return None
     return (
         f"{fraction:.2%} of the records of the newest log entries were rejected, more than {allowed:.2%}."
-        " `kafka-s3 redrive` shows them with their reasons, and exports them once these are cured."
+        " `kafka-s3 redrive` shows them with their reasons, and sends them again once these are fixed."
     )
 
 

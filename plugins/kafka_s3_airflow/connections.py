@@ -62,7 +62,7 @@ def load_connector(path: Path, *, only_looks: bool = False) -> FromAirflow:
 def _check_named(path: Path, known: Outline) -> None:
     """A connection that a connector names is there. Airflow's defaults need not be: there are other places."""
     named = {"export.kafka.conn.id": known.kafka_conn_id, "export.aws.conn.id": known.aws_conn_id}
-    message = "is no connection of Airflow's, or one that it cannot parse: add it (airflow connections add), or correct"
+    message = "is not an Airflow connection, or one that cannot be parsed: add it (airflow connections add), or correct"
     missing = [
         Problem(name, conn_id, f"{message} {name}")
         for name, conn_id in named.items()
@@ -87,10 +87,10 @@ def check_spark(conn_id: str = SPARK_CONNECTION) -> Connection:
     add = f"Add it, for example: airflow connections add {conn_id} {_LOCAL_SPARK}"
     if connection is None:
         raise AirflowFailException(
-            f"The Airflow connection {conn_id} is missing, or cannot be parsed, so no Spark is known. {add}"
+            f"The Airflow connection {conn_id} is missing or cannot be parsed, so Spark cannot be reached. {add}"
         )
     if connection.conn_type == "spark" and not connection.host:
-        raise AirflowFailException(f"The Airflow connection {conn_id} names no host, so no Spark. {add}")
+        raise AirflowFailException(f"The Airflow connection {conn_id} has no host, so Spark cannot be reached. {add}")
     yarn = "yarn" in (connection.host, connection.conn_type)
     if yarn and not ({"HADOOP_CONF_DIR", "YARN_CONF_DIR"} & os.environ.keys()):
         raise AirflowFailException(

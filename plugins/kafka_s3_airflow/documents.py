@@ -14,9 +14,9 @@ VALUE_LENGTH_MAX: Final = 200
 _TASKS: Final = """\
 | task | what it does |
 |---|---|
-| `plan` | writes down which offsets the run exports; if nothing is new, `export` is skipped |
+| `plan` | decides which offsets the run exports and records them; if nothing is new, `export` is skipped |
 | `export` | exports them with Spark, and commits them |
-| `complete` | announces what was committed, as events of an asset |
+| `complete` | announces what was committed, as asset events |
 """
 
 
@@ -26,16 +26,16 @@ def document(path: Path, known: Outline, log: str) -> str:
     target = f"s3://{known.bucket}/{known.topics_dir}"
     properties = "\n".join(f"{name}={_short(value)}" for name, value in known.given)
     return (
-        f"Exports Kafka topics to S3, exactly once, as {_code(path.name)} says.\n\n"
+        f"Exports Kafka topics to S3, exactly once. Configured in {_code(path.name)}.\n\n"
         f"- Topics: {topics}\n"
-        f"- To {_code(target)}, as {_code(known.format)}, paths by {_code(known.partitioner)}\n"
+        f"- Target: {_code(target)}, format {_code(known.format)}, partitioner {_code(known.partitioner)}\n"
         f"- Runs {_times(known)}\n"
         f"- Connections: {_code(known.kafka_conn_id)}, {_code(known.aws_conn_id)}, {_code('spark_default')}\n"
         f"- Log of commits: {_code(log)}\n\n"
         f"{_TASKS}\n"
         "A run exports the records before the end of its data interval; without one, or with `until: now`, all that"
         " can be read when it is planned.\n\n"
-        f"What is set:\n\n```\n{properties}\n```\n"
+        f"Configured properties:\n\n```\n{properties}\n```\n"
     )
 
 
@@ -52,7 +52,7 @@ def listed(problems: Sequence[str]) -> str:
 def _times(known: Outline) -> str:
     by_time = spoken(known.schedule) if known.schedule.timed else ""
     uris = ", ".join(_code(uri) for uri in known.schedule_assets)
-    by_assets = f"once these assets were updated: {uris}" if uris else ""
+    by_assets = f"when these assets are updated: {uris}" if uris else ""
     return ", and ".join(filter(None, (by_time, by_assets))) or "by hand only"
 
 

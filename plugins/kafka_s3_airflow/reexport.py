@@ -116,7 +116,9 @@ def complete(connector: str) -> None:
     context = get_current_context()
     failed = failed_before(context)
     if failed:
-        raise AirflowFailException(f"{' and '.join(failed)} failed: see there. Nothing of the window is committed.")
+        raise AirflowFailException(
+            f"{' and '.join(failed)} failed: see the task's log. Nothing of the window is committed."
+        )
     with for_airflow():
         from kafka_s3.bucket.window import check_window, log_layout
         from kafka_s3.log.entries import Kind

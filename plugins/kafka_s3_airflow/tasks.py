@@ -81,7 +81,7 @@ def complete(connector: str) -> None:
             _mark_complete(exporter, interval_of(context))
             _report_letters(exporter)
         raise AirflowFailException(
-            f"{' and '.join(failed)} failed: see there. What was committed all the same is announced by the next run."
+            f"{' and '.join(failed)} failed: see the task's log. Whatever was committed is announced by the next run."
         )
     with for_airflow():
         interval, exporter = interval_of(context), _exporter(connector)
@@ -131,7 +131,7 @@ def interval_of(context: Context) -> Interval | None:
         raise AirflowFailException(f"The run's parameter {UNTIL}={until} is none of {', '.join(UNTIL_VALUES)}.")
     for name in run.conf or {}:  # Airflow takes any name
         if name not in context["dag"].params and difflib.get_close_matches(name.lower(), [UNTIL]):
-            raise AirflowFailException(f"The run's configuration sets {name}, which is no parameter: write {UNTIL}.")
+            raise AirflowFailException(f"The run's configuration sets {name}, which is not a parameter: write {UNTIL}.")
     if until == "now" or start is None or end is None or end <= start:
         return None
     return Interval(int(start.timestamp() * 1000), int(end.timestamp() * 1000))
@@ -145,7 +145,7 @@ def failed_before(context: Context) -> list[str]:
     found: Mapping[str, Mapping[str, Any]] = ti.get_task_states(dag_id=ti.dag_id, task_ids=ids, run_ids=[run_id])
     states = {task_id: str(found.get(run_id, {}).get(task_id)) for task_id in ids}
     if states[ids[0]] == "skipped":
-        raise AirflowSkipException(f"{ids[0]} was skipped by a task before it.")
+        raise AirflowSkipException(f"{ids[0]} was skipped by an upstream task.")
     if states[ids[0]] == "upstream_failed":
         return [f"A task before {ids[0]}"]
     return [task_id for task_id, state in states.items() if state == "failed"]

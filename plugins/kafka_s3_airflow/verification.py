@@ -83,12 +83,12 @@ def verify(connector: str) -> dict[str, int]:
     counts = _counts(verified)
     if verified.findings_count:
         first = verified.findings[0]
-        raise AirflowFailException(f"{verified.findings_count} things are wrong, all named above. The first: {first}")
+        raise AirflowFailException(f"{verified.findings_count} problems found, all listed above. The first: {first}")
     if found:
-        raise AirflowFailException("The objects are as the log says, but this needs attention:\n" + "\n".join(found))
+        raise AirflowFailException("The objects match the log, but this needs attention:\n" + "\n".join(found))
     if not verified.entries:
         raise AirflowSkipException("Nothing was verified: the connector has no log entry yet.")
-    log.info("All is as it should be: %s", counts)
+    log.info("No problems found: %s", counts)
     return counts
 
 

@@ -108,8 +108,8 @@ def test_connections_that_are_named_and_not_there(connector: Path) -> None:
     )
     with pytest.raises(ConfigurationError) as caught:
         load_connector(connector)
-    assert "export.kafka.conn.id=nowhere: is no connection of Airflow's" in str(caught.value)
-    assert "export.aws.conn.id=elsewhere: is no connection of Airflow's" in str(caught.value)
+    assert "export.kafka.conn.id=nowhere: is not an Airflow connection" in str(caught.value)
+    assert "export.aws.conn.id=elsewhere: is not an Airflow connection" in str(caught.value)
 
 
 def test_a_role_is_refused(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
@@ -155,7 +155,7 @@ def test_spark_connections(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setenv("AIRFLOW_CONN_UNPARSABLE", "spark://local[2]")
     for conn_id in ("nowhere", "unparsable"):
-        with pytest.raises(AirflowFailException, match=f"{conn_id} is missing, or cannot be parsed.*connections add"):
+        with pytest.raises(AirflowFailException, match=f"{conn_id} is missing or cannot be parsed.*connections add"):
             check_spark(conn_id)
     set_connection(monkeypatch, "meant", conn_type="spark", host="yarn")
     monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")

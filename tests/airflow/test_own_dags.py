@@ -258,7 +258,7 @@ with DAG("own", schedule=None, start_date=START, params=export_params()) as dag:
     announced = bench.events(run.run_id)
     assert {task for task, _ in announced} == {"one.complete"}
     assert [event["records"] for _, event in announced if event["kind"] == "commit"] == [20]
-    assert "two.export failed: see there" in capfd.readouterr().out
+    assert "two.export failed: see the task's log" in capfd.readouterr().out
 
 
 # A run's parameters.
@@ -282,7 +282,7 @@ for name, params in {{"form": export_params(), "none": {{}}}}.items():
         own.run("form", conf={"until": "later"})
     for dag_id, conf, says in (
         ("none", {"until": "later"}, "until=later is none of interval, now"),
-        ("form", {"Until": "now"}, "sets Until, which is no parameter: write until"),
+        ("form", {"Until": "now"}, "sets Until, which is not a parameter: write until"),
     ):
         run = own.run(dag_id, conf=conf)
         assert states(run)["a.plan"] == "failed"

@@ -86,13 +86,13 @@ def test_by_hand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("extra", "timetable", "words"),
     [
-        ("", "AssetTriggeredTimetable", "Runs once these assets were updated"),
-        ("export.schedule=none\n", "AssetTriggeredTimetable", "Runs once these assets were updated"),
-        ("export.schedule=@daily\n", "AssetOrTimeSchedule", "Runs at @daily (UTC), and once these assets were updated"),
+        ("", "AssetTriggeredTimetable", "Runs when these assets are updated"),
+        ("export.schedule=none\n", "AssetTriggeredTimetable", "Runs when these assets are updated"),
+        ("export.schedule=@daily\n", "AssetOrTimeSchedule", "Runs at @daily (UTC), and when these assets are updated"),
         (
             "rotate.schedule.interval.ms=3600000\ntimezone=UTC\n",
             "AssetOrTimeSchedule",
-            "Runs every hour from midnight (UTC), and once these assets were updated",
+            "Runs every hour from midnight (UTC), and when these assets are updated",
         ),
     ],
 )

@@ -117,7 +117,7 @@ def test_a_run_that_failed(group: Group, complete: Callable[[], None], states: d
     group.states = states
     group.sink.fail_next(KafkaUnavailable("down"))
     for sent in ([], [0, 4]):
-        with pytest.raises(AirflowFailException, match="failed: see there"):
+        with pytest.raises(AirflowFailException, match="failed: see the task's log"):
             complete()
         assert group.sent() == sent
 

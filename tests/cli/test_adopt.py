@@ -191,7 +191,7 @@ def test_a_member_of_the_group_is_seen(connector: Connector, group: str) -> None
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["--from-group", "g", "--from-objects"], 2, "exclude each other"),
+        (["--from-group", "g", "--from-objects"], 2, "mutually exclusive"),
         (["--from-group", "no-such-group"], 1, "Group no-such-group has no committed offset"),
         (["--positions", "/no/such/file"], 1, "The positions in /no/such/file cannot be read"),
         ([], 1, "There is nothing to adopt"),

@@ -83,7 +83,7 @@ def test_it_lists_first_and_deletes_when_told_to(left: Bucket) -> None:
     assert f"{left.made.key(TP, 3)} (4 bytes, below the position)" in listed.stdout
     assert f"{left.made.key(TP, 4)} (an open upload" in listed.stdout
     assert left.made.key(TP, 10) not in listed.stdout
-    assert "1 orphan more may still be committed by a run, and is left." in listed.stdout
+    assert "1 orphan more may still be committed by a run, and is kept." in listed.stdout
     assert "1 object (0.0 MB) and 1 open upload can be deleted: --delete does it." in listed.stdout
     assert left.keys == before
     done = left.gc("--delete")
@@ -141,7 +141,7 @@ def test_what_cannot_be_deleted_is_exit_status_1(left: Bucket, monkeypatch: pyte
 def test_a_bucket_without_a_log(bucket: Bucket) -> None:
     """Before the first run there is nothing to find, and nothing is wrong."""
     found = bucket.gc("--delete")
-    assert (found.exit_code, found.stdout) == (0, "There is no log yet, so nothing that a run left behind.\n")
+    assert (found.exit_code, found.stdout) == (0, "There is no log yet, so there is nothing to collect.\n")
     assert json.loads(bucket.gc("--json").stdout)["newest_entry"] is None
 
 

@@ -158,4 +158,4 @@ def test_a_file_without_records_is_said(tmp_path: Path) -> None:
     """Nothing is printed, and why not is said."""
     result = _preview(tmp_path, _HOURLY, [])
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr.endswith("records.jsonl holds no record.\n")
+    assert result.stderr.endswith("records.jsonl holds no records.\n")

@@ -105,7 +105,7 @@ def test_dry_run(connector: Connector) -> None:
 def test_nothing_found(connector: Connector, chosen: tuple[str, ...]) -> None:
     """No letter meets the options: exit status 1."""
     result = _call(connector, *chosen)
-    assert (result.exit_code, result.stdout, result.stderr) == (1, "", "No dead letter meets the options.\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", "No dead letters match the options.\n")
 
 
 def test_no_log(connector: Connector) -> None:
@@ -145,10 +145,10 @@ def test_damaged_letters(connector: Connector, log: Log) -> None:
         (("--offsets", "9" * 20), "neither an offset"),
         (("--partition", "-1"), "--partition"),
         (("--stage", "LUNCH"), "is not one of"),
-        (("--to", "a/b"), "no name of a topic"),
-        (("--to", ".."), "no name of a topic"),
+        (("--to", "a/b"), "not a valid topic name"),
+        (("--to", ".."), "not a valid topic name"),
         (("--since", "noon"), "ISO 8601"),
-        (("--since", "2026-01-02", "--until", "2026-01-01"), "--until is not after --since"),
+        (("--since", "2026-01-02", "--until", "2026-01-01"), "--until must be after --since"),
     ],
 )
 def test_a_wrong_call(tmp_path: object, wrong: tuple[str, ...], said: str) -> None:

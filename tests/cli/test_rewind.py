@@ -45,7 +45,7 @@ def test_a_partition_is_exported_again(connector: Connector) -> None:
     shown = _call(connector, "rewind", "--to", f"{connector.topic}-0=8", input="y\n")
     assert shown.exit_code == 0, shown.output
     assert f"{connector.topic}-0 goes back to 6, where a committed range begins." in shown.stdout
-    assert "Log entry 3 says so (rewind)" in shown.stdout
+    assert "Written as log entry 3 (rewind)" in shown.stdout
     _run(connector)
     assert [key for key in connector.keys("topics/") if "+g1" in key]
     assert _live(connector) == sorted([*range(6), *range(6), *range(6)])  # a plain listing shows both
@@ -112,7 +112,7 @@ def test_a_topic_created_again_says_the_command_that_resolves_it(connector: Conn
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
-        ((), 2, "Say either what to export again (--to) or what to go on from (--accept)."),
+        ((), 2, "Give either --to or --accept."),
         (("--to", "orders"), 2, "is not TOPIC-PARTITION=OFFSET, like orders-0=1200"),
         (("--to", "orders-0=-1"), 2, "is not TOPIC-PARTITION=OFFSET"),
         (("--to", "nothing-0=1"), 1, "the log does not know this partition"),

@@ -55,8 +55,8 @@ def test_numbers_of_what_waits(connector: Connector) -> None:
     assert found["overdue_ms"] == at_ms - following(ScheduleSettings(), old_ms)
     assert (found["rejected_fraction"], found["last_commit_ms"], found["notes"]) == (None, None, [])
     said = call("status", connector.config, env=connector.env).stdout
-    assert "The oldest record that waits is 3 h" in said
-    assert "Retention may delete records that wait in 6 d 20 h" in said
+    assert "The oldest waiting record is 3 h" in said
+    assert "Retention may delete waiting records in 6 d 20 h" in said
     assert call("run", connector.config, "--until-now", env=connector.env).exit_code == 0
     found = _status(connector)
     assert (found["state"], found["lag_records"], found["lag_ms"], found["overdue_ms"]) == ("ok", 0, 0, 0)

@@ -200,7 +200,7 @@ def test_a_truncated_document_is_never_believed(document: Entry | Plan | Owner) 
     """Cut off after any byte, it is damaged: the message names the key and the way out."""
     data = encode(document)
     for length in range(len(data)):
-        with pytest.raises(LogDamaged, match="is truncated or no JSON") as caught:
+        with pytest.raises(LogDamaged, match="is truncated or not JSON") as caught:
             decode(type(document), KEY, data[:length])
         assert KEY in str(caught.value)
         assert f"({length} bytes)" in str(caught.value)
@@ -215,7 +215,7 @@ def test_a_flipped_bit_is_never_believed(document: Entry | Plan | Owner, flip: i
     data = encode(document)
     for at in range(len(data)):
         damaged = data[:at] + bytes([data[at] ^ flip]) + data[at + 1 :]
-        with pytest.raises(LogDamaged, match="truncated or no JSON|was edited") as caught:
+        with pytest.raises(LogDamaged, match="truncated or not JSON|was edited") as caught:
             decode(type(document), KEY, damaged)
         assert KEY in str(caught.value)
 
@@ -223,7 +223,7 @@ def test_a_flipped_bit_is_never_believed(document: Entry | Plan | Owner, flip: i
 @pytest.mark.parametrize("rest", [b"{}", b"\0", b"x"])
 def test_a_document_with_something_behind_it_is_damaged(rest: bytes) -> None:
     """Bytes after the document's end are not passed over."""
-    with pytest.raises(LogDamaged, match="truncated or no JSON"):
+    with pytest.raises(LogDamaged, match="truncated or not JSON"):
         decode(Entry, KEY, encode(FULL) + rest)
 
 

@@ -128,7 +128,7 @@ def test_an_owner_that_is_there_and_is_not() -> None:
             return Put.EXISTS
 
     log = Exporter(SETTINGS, Contradicting(), MemoryBroker()).log
-    with pytest.raises(StoreUnavailable, match="missing by the GET's"):
+    with pytest.raises(StoreUnavailable, match="404 to a GET"):
         owners.claim(log, SETTINGS, "orders")
 
 

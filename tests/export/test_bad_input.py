@@ -400,10 +400,10 @@ def _not_ours(body: bytes) -> bytes:
 
 
 DAMAGES = {
-    _truncated: "is truncated or no JSON",
+    _truncated: "is truncated or not JSON",
     _edited: "was edited: its checksum does not match its content",
     _newer: f"has format version {FORMAT_VERSION + 1}, this exporter knows up to {FORMAT_VERSION}",
-    _not_ours: "is truncated or no JSON",
+    _not_ours: "is truncated or not JSON",
 }
 
 

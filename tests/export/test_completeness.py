@@ -334,7 +334,7 @@ def test_somebody_else_s_file_is_left_alone(world: World) -> None:
     said: list[str] = []
     run(world.exporter, world.request(), lambda tasks: [], lambda _: None)
     mark_complete(world.exporter, Ran(world.interval, world.now_ms), hear(said))
-    assert any("no marker of this exporter" in line for line in said)
+    assert any("not a marker of this exporter" in line for line in said)
     assert world.store.get(key) == b"mine"
     world.now_ms = hour(2)
     assert len(world.run()) == 2

@@ -101,7 +101,7 @@ def test_a_sweep_of_a_lost_log_deletes_nothing() -> None:
         data = place.data()
         assert isinstance(wake(), Fenced)
     assert place.data() == data
-    assert any("was not deleted" in line and "begun another since" in line for line in place.told)
+    assert any("were not deleted" in line and "begun another since" in line for line in place.told)
 
 
 def test_two_first_runs_at_once_begin_one_log() -> None:

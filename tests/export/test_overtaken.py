@@ -41,7 +41,7 @@ def test_what_others_wrote_meanwhile_is_no_missing_log(exported: Exporter) -> No
     with pytest.raises(Fenced, match="Another run of connector orders wrote log entry 1 meanwhile"):
         owners.check_no_traces(exported.log, SETTINGS, head.entry.topics)
     for has_log in (False, True):
-        with pytest.raises(Fenced, match="a retry finds out where things stand"):
+        with pytest.raises(Fenced, match="a retry reads the log again"):
             owners.check_no_data(exported.log, SETTINGS, "orders", has_log=has_log)
 
 

@@ -226,7 +226,7 @@ def test_a_sweep_that_cannot_look_is_told() -> None:
     succeeds(place)
     place.store.fail_next("ListObjectsV2", StoreRefused("Not by you."), skip=2)
     succeeds(place)
-    assert place.told[-1] == f"what other runs of window {NAME} left was not deleted: Not by you."
+    assert place.told[-1] == f"leftovers of other runs of window {NAME} were not deleted: Not by you."
 
 
 # Dead letters.
@@ -336,7 +336,7 @@ def test_a_window_that_was_exported_again_meanwhile_is_left_alone() -> None:
     THIS.install()
     assert sleeper.error is None
     assert place.store.contents() == before
-    assert f"window {NAME} is another one by now: nothing was deleted" in place.told
+    assert f"window {NAME} was replaced meanwhile: nothing was deleted" in place.told
 
 
 def test_gc_deletes_nothing_of_a_window_that_changed_since_it_looked() -> None:

@@ -121,7 +121,7 @@ def test_without_kafka_the_logs_part_is_there() -> None:
     assert not status.is_ok
     assert status.kafka_error == "Kafka did not answer."
     assert [(each.position, each.lag) for each in status.partitions] == [(4, None), (0, None)]
-    assert summary(status) == "Kafka could not be asked; what the log says is below, up to entry 1."
+    assert summary(status) == "Kafka did not answer; shown below is the log up to entry 1."
 
 
 def test_a_damaged_newest_entry_is_an_error() -> None:

@@ -161,7 +161,7 @@ def test_all_connectors(place: Place, admin: Page) -> None:
     admin.get_by_label("Search").fill("POIS")
     assert admin.locator("tbody tr").count() == 1
     admin.get_by_label("Search").fill("")
-    admin.get_by_label("Only what needs attention").check()
+    admin.get_by_label("Needs attention only").check()
     assert sorted(admin.locator("tbody tr").evaluate_all("rows => rows.map(row => row.dataset.dag)"))[0] == "broken"
     assert admin.locator("tr[data-dag=orders]").count() == 0
 
@@ -205,7 +205,7 @@ def test_many_commits_are_paged(place: Place, admin: Page) -> None:
         admin.get_by_role("button", name=re.compile("Older than")).click()
         until("older ones come", lambda before=before: rows.count() > before, pause_s=0.2)  # type: ignore[misc]
     assert rows.count() == MANY
-    assert "That is where the log begins." in admin.inner_text("main")
+    assert "This is the beginning of the log." in admin.inner_text("main")
     admin.get_by_label("Go to commit").fill("17")
     admin.get_by_role("button", name="Go", exact=True).click()
     admin.get_by_role("button", name="Objects of commit 17").wait_for()
@@ -223,7 +223,7 @@ def test_where_partitions_stand(place: Place, admin: Page) -> None:
 def test_an_export_that_never_ran(place: Place, admin: Page) -> None:
     """Where there is nothing yet the page says what to do; a DAG that is no connector's is called one."""
     opened(admin, place, "?dag_id=idle")
-    admin.get_by_text("unpause its DAG, or trigger it").first.wait_for()
+    admin.get_by_text("unpause the DAG, or trigger it").first.wait_for()
     opened(admin, place, "?dag_id=other")
     assert "is not made of a connector file" in admin.inner_text("main")
 

@@ -121,7 +121,7 @@ def test_a_connector_that_never_ran(seen: Seen) -> None:
     seen.world.produce(0, 4)
     found = seen.known()
     assert (found["state"], found["lag_records"], found["entries"]) == ("never_ran", 4, None)
-    assert found["why"] == ["Nothing was exported yet: unpause its DAG, or trigger it."]
+    assert found["why"] == ["Nothing exported yet: unpause the DAG, or trigger it."]
     assert [(each["partition"], each["position"], each["last_stable"]) for each in found["partitions"]] == [
         (0, 0, 4),
         (1, 0, 0),

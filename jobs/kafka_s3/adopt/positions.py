@@ -21,7 +21,7 @@ def parse_positions(text: str, where: str) -> dict[TopicPartition, int]:
     try:
         rows = list(_from_json(text) if text.lstrip().startswith("{") else _from_lines(text))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise ConfigurationError(f"{where} is no file of positions: {error}.", next=_FORMS) from None
+        raise ConfigurationError(f"{where} is not a file of positions: {error}.", next=_FORMS) from None
     for topic, partition, offset in rows:
         tp = TopicPartition(topic, partition)
         if partition < 0 or offset < 0:
@@ -29,7 +29,7 @@ def parse_positions(text: str, where: str) -> dict[TopicPartition, int]:
         if positions.setdefault(tp, offset) != offset:
             raise ConfigurationError(f"{where}: {tp} has two positions, {positions[tp]} and {offset}.")
     if not positions:
-        raise ConfigurationError(f"{where} holds no position.", next=_FORMS)
+        raise ConfigurationError(f"{where} holds no positions.", next=_FORMS)
     return positions
 
 

@@ -14,7 +14,7 @@ def reported(log: Log) -> int:
         seq = parse_seq(info.key)
         if seq is None:
             raise LogDamaged(
-                f"{info.key} is no marker of reported dead letters.", next="Remove what does not belong there."
+                f"{info.key} is not a mark of delivered dead letters.", next="Remove what does not belong there."
             )
         check_mark(log, info.key)
         return seq

@@ -100,7 +100,7 @@ def check_entry(log: Log, done: RangeEntry, made: ObjectEntry) -> None:
         expected.start_offset,
         expected.extension,
     ):
-        raise LogDamaged(f"{made.key} is no key of dead letters of {done.tp} from offset {made.first_offset} on.")
+        raise LogDamaged(f"{made.key} is not the key of dead letters of {done.tp} from offset {made.first_offset} on.")
     if not done.start <= made.first_offset <= made.last_offset < done.next_offset:
         raise LogDamaged(
             f"{made.key}: dead letters [{made.first_offset}, {made.last_offset}] outside of their range "

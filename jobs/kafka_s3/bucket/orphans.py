@@ -169,7 +169,7 @@ def _owner_keys(log: Log) -> set[str]:
 def _owner(log: Log, key: str) -> Owner:
     data = log.get(key)
     if data is None:
-        raise LogDamaged(f"The owner {key} was listed and then gone.", next="Nothing was deleted; try again.")
+        raise LogDamaged(f"The owner {key} was listed and is gone.", next="Nothing was deleted; try again.")
     return decode(Owner, key, data)
 
 

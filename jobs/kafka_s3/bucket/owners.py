@@ -71,7 +71,7 @@ def _refuse_if_overtaken(log: Log, topic: str | None = None) -> None:
         raise Fenced(
             f"Another run of connector {newest.entry.connector} wrote log entry {newest.entry.seq} meanwhile "
             f"(run {newest.entry.run_id}, try {newest.entry.try_number}).",
-            next="Nothing was changed; a retry finds out where things stand.",
+            next="Nothing was changed; a retry reads the log again.",
         )
 
 
@@ -92,9 +92,12 @@ def claim(log: Log, settings: Settings, topic: str, *, way_out: str = "topics.di
     put = log.put(key, encode(_ours(log, settings)))
     owner = _owner(log, settings, topic)
     if owner is None and put is Put.EXISTS:
-        raise StoreUnavailable(f"{key} exists by the PUT's answer and is missing by the GET's.", next="Try again.")
+        raise StoreUnavailable(f"The store answered 412 to a PUT of {key}, 404 to a GET.", next="Try again.")
     if owner is None:
-        raise StoreRefused(f"{key} was written and cannot be read back.", next="The store loses writes: use another.")
+        raise StoreRefused(
+            f"{key} was written and cannot be read back.",
+            next="The store loses writes: use one that is consistent after a write.",
+        )
     _refuse_other_owner(log, settings, topic, owner, way_out)
 
 
@@ -107,7 +110,7 @@ def probe(log: Log, seq: int) -> None:
     store, key = log.store, log.layout.log_key(seq)
     body = store.get(key)
     if body is None:  # put as it was found, nothing would be an entry that nobody can read
-        raise LogDamaged(f"{key} was written and then gone: something deletes log entries.", next="Stop it.")
+        raise LogDamaged(f"{key} was written and is gone: something deletes log entries.", next="Stop it.")
     if store.put_if_absent(key, body) is Put.CREATED:
         _refuse_store("it took a PUT with If-None-Match: * although the object exists")
     if not any(info.key == key for info in store.list(key, limit=1)):

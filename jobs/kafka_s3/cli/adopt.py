@@ -30,17 +30,17 @@ from kafka_s3.shown import printable
 from kafka_s3.wiring import make_exporter
 
 
-@click.command("adopt", short_help="Go on where the Connect S3 sink has stopped.")
+@click.command("adopt", short_help="Continue where the Connect S3 sink stopped.")
 @configured
 @click.option(
-    "--from-group", metavar="GROUP", help="This consumer group's offsets count. Asked anyway: connect-<name>."
+    "--from-group", metavar="GROUP", help="Trust this consumer group's offsets. Read in any case: connect-<name>."
 )
-@click.option("--from-objects", is_flag=True, help="The records in the bucket count, whatever a group says.")
+@click.option("--from-objects", is_flag=True, help="Trust the records in the bucket, whatever a group says.")
 @click.option(
     "--positions",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Positions that count as they are: JSON, or lines topic,partition,offset.",
+    help="Use these positions as they are: JSON, or lines topic,partition,offset.",
 )
 @click.option("--yes", is_flag=True, help="Write the positions without asking.")
 @as_json
@@ -63,7 +63,7 @@ def command(
     With --json nothing is asked: it shows what was found, and writes it only with --yes.
     """
     if from_group is not None and from_objects:
-        raise click.UsageError("--from-group and --from-objects exclude each other: whose word counts?")
+        raise click.UsageError("--from-group and --from-objects are mutually exclusive.")
     settings = load_configuration(config, worker).settings
     from kafka_s3.adapters.kafka import KafkaSource
 
@@ -85,7 +85,7 @@ def command(
         print_json(_as_json(found, written=write))
     elif write:
         key = found.log.layout.log_key(0)
-        echo(f"Adopted: {key} holds the positions. `kafka-s3 run {config}` goes on there.")
+        echo(f"Adopted: {key} holds the positions. `kafka-s3 run {config}` continues there.")
     else:
         echo("Nothing was written.", err=True)
     raise click.exceptions.Exit(0 if write or (json_ and found.is_settled) else 1)
@@ -105,7 +105,7 @@ def _shown(at: Progress) -> tuple[int | None, int, str]:
 
 def _print(found: Found, where: str) -> None:
     print_table(
-        f"What lies in {where}",
+        f"Found in {where}",
         (
             "topic",
             "partition",
@@ -134,7 +134,7 @@ def _print(found: Found, where: str) -> None:
             echo(f"\nRefused: {decision.tp}: {printable(dispute.what)}\n  {printable(dispute.next)}")
     disputed = sum(bool(decision.disputes) for decision in found.decisions)
     if not found.is_settled:
-        echo(f"\n{disputed} of {count(len(found.decisions), 'partition')} cannot be adopted as things are.")
+        echo(f"\n{disputed} of {count(len(found.decisions), 'partition')} cannot be adopted yet.")
 
 
 def _row(decision: Decision) -> tuple[object, ...]:

@@ -65,7 +65,7 @@ class Time(click.ParamType):  # type: ignore[type-arg]  # generic only in newer 
             at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
             return round(at.timestamp() * 1000)
         except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no ISO 8601 time like 2026-03-01T13:00:00+01:00.", param, ctx)
+            self.fail(f"{value!r} is not an ISO 8601 time like 2026-03-01T13:00:00+01:00.", param, ctx)
 
 
 def now_ms() -> int:

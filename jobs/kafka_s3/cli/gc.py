@@ -35,7 +35,7 @@ _SHOWN = 20
     "--prefix",
     multiple=True,
     metavar="PREFIX",
-    help="Also keys that begin so, if an older plan names them.",
+    help="Also keys with this prefix, if an older plan names it.",
 )
 @click.option("--topic", multiple=True, metavar="TOPIC", help="Also a topic that CONFIG no longer exports.")
 @click.option(
@@ -91,7 +91,7 @@ def command(
     if json_:
         print_json(_values(garbage, deleted))
     elif garbage is None:
-        echo("There is no log yet, so nothing that a run left behind.")
+        echo("There is no log yet, so there is nothing to collect.")
     else:
         _print(garbage, deleted)
     raise click.exceptions.Exit(0 if deleted is None or deleted.complete else 1)
@@ -124,14 +124,14 @@ def _print(garbage: Garbage, deleted: Deleted | None) -> None:
         echo(f"Note: {printable(note)}")
     last = [orphan for orphan in garbage.waiting if orphan.fate is Fate.LOST]
     for orphan in last[:_SHOWN]:
-        echo(f"  LEFT {printable(orphan.key)} ({count(orphan.size, 'byte')}, {orphan.fate.value})")
+        echo(f"  KEPT {printable(orphan.key)} ({count(orphan.size, 'byte')}, {orphan.fate.value})")
     if last:
         many = count(len(last), "object")
         echo(f"{many} may be the last copy of records that Kafka lost: look first; --lost includes such objects.")
     ahead = len(garbage.waiting) - len(last)
     if ahead:
         many = count(ahead, "orphan")
-        echo(f"{many} more may still be committed by a run, and {'is' if ahead == 1 else 'are'} left.")
+        echo(f"{many} more may still be committed by a run, and {'is' if ahead == 1 else 'are'} kept.")
     size, uploads = megabytes(garbage.bytes), count(len(garbage.uploads), "open upload")
     what = f"{count(len(garbage.objects), 'object')} ({size}) and {uploads}"
     if deleted is None:
@@ -140,5 +140,5 @@ def _print(garbage: Garbage, deleted: Deleted | None) -> None:
     for failed in deleted.failed:
         echo(f"NOT DELETED {printable(failed.key)}: {printable(failed.reason)}")
     if deleted.left:
-        echo(f"{count(deleted.left, 'key')} not tried any more: too many failed. Run gc again when that is solved.")
+        echo(f"{count(deleted.left, 'key')} not tried: too many deletions failed. Fix the cause and run gc again.")
     echo(f"{count(deleted.objects, 'object')} and {count(deleted.uploads, 'open upload')} deleted.")

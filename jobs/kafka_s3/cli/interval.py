@@ -32,13 +32,13 @@ def for_a_time(function: Function) -> Function:
 def chosen_interval(schedule: ScheduleSettings, given: tuple[int, int] | None, until_now: bool) -> Interval | None:
     """The data interval that the options ask for, said on stderr where it was not given."""
     if given is not None and until_now:
-        raise click.UsageError("--interval and --until-now exclude each other.")
+        raise click.UsageError("--interval and --until-now are mutually exclusive.")
     if until_now:
         return None
     if given is not None:
         start, end = given
         if start >= end:
-            raise click.UsageError("--interval: END is not after START.")
+            raise click.UsageError("--interval: END must be after START.")
         return Interval(start, end)
     if not schedule.timed:
         echo("Up to what can be read now: the connector has no schedule by time.", err=True)

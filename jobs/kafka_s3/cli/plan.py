@@ -37,7 +37,7 @@ from kafka_s3.wiring import make_exporter
 def command(
     config: Path, worker: Path | None, interval: tuple[int, int] | None, until_now: bool, write: bool, json_: bool
 ) -> None:
-    """Show what the next run of CONFIG would do: offset ranges, bent rules, partitions that are left out.
+    """Show what the next run of CONFIG would do: offset ranges, notes, and partitions that are left out.
 
     A dry run: without --write nothing is written, also where the topics were never exported before.
     """
@@ -85,7 +85,7 @@ def _print(found: Forecast, config: Path, *, written: bool) -> None:
             echo(f"The next run makes plan {plan.seq}. Nothing was written: this is a dry run.")
             _print_plan(plan)
         case Finish(plan):
-            told = "is in the bucket" if written else "is open: a run is at work on it, or its driver died"
+            told = "is in the bucket" if written else "is open: a run is executing it, or its driver died"
             echo(f"Plan {plan.seq} of run {plan.run.run_id} {told}. The next run finishes it as planned.")
             _print_plan(plan)
         case Void(plan, reason):
@@ -96,7 +96,7 @@ def _print(found: Forecast, config: Path, *, written: bool) -> None:
     for topic in found.first_seen:
         echo(f"Topic {topic} is seen for the first time: the run writes its positions to the log.")
     for left in found.accepted:
-        echo(f"Accepted: {left} The run writes that down first, and then plans this partition too.")
+        echo(f"Accepted: {left} The run records this first, then plans this partition too.")
     for left in found.left_out:
         echo(f"Left out: {left}")
     if found.left_out:

@@ -64,7 +64,7 @@ def command(
     settings = load_configuration(config, worker, offline=True).settings
     given = _read(settings, records)
     if not given:
-        echo(f"{records} holds no record.", err=True)
+        echo(f"{records} holds no records.", err=True)
     keep = _Folder(out).write if out is not None else None
     registries = _registries(settings, schemas)
     result = preview(settings, given, keep, at_ms=now_ms() if at is None else at, registries=registries)
@@ -134,7 +134,7 @@ class _Folder:
     def write(self, key: str, body: bytes) -> None:
         if "\0" in key or any(part in ("", ".", "..") for part in key.split("/")):
             raise ConfigurationError(
-                f"The key {key!r} cannot be a path under {self.root}.", next="Leave --out away, or change the path."
+                f"The key {key!r} cannot be a path under {self.root}.", next="Leave --out out, or change the path."
             )
         target = self.root / key
         try:

@@ -25,7 +25,7 @@ class _Topic(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not _TOPIC.fullmatch(value):
-            self.fail(f"{value!r} is no name of a topic.", param, ctx)
+            self.fail(f"{value!r} is not a valid topic name.", param, ctx)
         return str(value)
 
 
@@ -60,7 +60,7 @@ class _Offsets(click.ParamType):  # type: ignore[type-arg]
 @click.option(
     "--stage",
     type=click.Choice([stage.value for stage in Stage], case_sensitive=False),
-    help="Only records that were refused there.",
+    help="Only records that were rejected at this stage.",
 )
 @click.option("--error", metavar="TEXT", help="Only records whose reason contains this text.")
 @click.option("--keep-timestamps", is_flag=True, help="Send the records' own timestamps, not the present time.")
@@ -83,7 +83,7 @@ def command(
     dry_run: bool,
     json_: bool,
 ) -> None:
-    """Send the dead letters of CONFIG back to Kafka: all that its export holds, or those that meet every option.
+    """Send the dead letters of CONFIG back to Kafka: all that its export holds, or those that match every option.
 
     A record goes out as it came, key, value and headers byte for byte, under the present time unless its timestamp is
     kept. In its own topic it gets its own partition; in another one its key decides. Correct what refused it first,
@@ -97,7 +97,7 @@ def command(
     Exits with 1 if no letter meets the options, or if something went wrong.
     """
     if since is not None and until is not None and until <= since:
-        raise click.UsageError("--until is not after --since.")
+        raise click.UsageError("--until must be after --since.")
     settings = load_configuration(config, worker).settings
     from kafka_s3.adapters.kafka import RedriveTopics
 
@@ -133,7 +133,7 @@ def _print(done: Redriven, *, dry_run: bool) -> None:
             err=True,
         )
     if not done.matched:
-        echo("No dead letter meets the options.", err=True)
+        echo("No dead letters match the options.", err=True)
         return
     for topic, letters in sorted(done.sent.items()):
         said = "would be sent" if dry_run else "sent"

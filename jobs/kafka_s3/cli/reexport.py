@@ -39,7 +39,7 @@ def command(
       78  the configuration is wrong
     """
     if start >= end:
-        raise click.UsageError("--to is not after --from.")
+        raise click.UsageError("--to must be after --from.")
     if withdraws and anew:
         raise click.UsageError("--withdraw exports nothing, --anew exports the window again: give one of them.")
     settings = load_configuration(config, worker).settings

@@ -51,14 +51,14 @@ class _Target(click.ParamType):  # type: ignore[type-arg]  # generic only in new
     type=_Target(),
     multiple=True,
     metavar="TOPIC-PARTITION=OFFSET",
-    help="Export this partition again from this offset on. May be repeated.",
+    help="Export this partition again from this offset. May be repeated.",
 )
 @click.option(
     "--accept",
     "accepted",
     multiple=True,
     metavar="TOPIC[-PARTITION]",
-    help="Go on in spite of what Kafka lost, cut off or began anew. May be repeated.",
+    help="Accept that Kafka lost, truncated or recreated this, and continue. May be repeated.",
 )
 @click.option("--yes", is_flag=True, help="Write the entry of --to without asking.")
 @as_json
@@ -70,7 +70,7 @@ def command(
     yes: bool,
     json_: bool,
 ) -> None:
-    """Set positions of CONFIG by hand. A new log entry says so; none is edited, and no object is deleted.
+    """Set positions of CONFIG by hand. A new log entry records it; none is edited, and no object is deleted.
 
     With --to, a partition goes back to the start of the committed range that holds the offset. What was exported from
     there on is withdrawn: readers of the log skip it, a plain listing shows it until `kafka-s3 gc --withdrawn --delete`
@@ -82,7 +82,7 @@ def command(
     With --json nothing is asked: --to shows what it would do, and does it only with --yes.
     """
     if bool(targets) == bool(accepted):
-        raise click.UsageError("Say either what to export again (--to) or what to go on from (--accept).")
+        raise click.UsageError("Give either --to or --accept.")
     exporter = make_exporter(load_configuration(config, worker).settings)
     at = now_ms()
     request = RunRequest(f"rewind__{iso(at)}", 1, None, at)
@@ -108,7 +108,7 @@ def command(
 
 
 def _print_written(entry: Entry, config: Path) -> None:
-    echo(f"Log entry {entry.seq} says so ({entry.kind}). Go on with: kafka-s3 run {config}")
+    echo(f"Written as log entry {entry.seq} ({entry.kind}). To continue: kafka-s3 run {config}")
     if any(restart.withdrawn for restart in entry.restarts):
         echo(f"Once that is exported again: kafka-s3 gc {config} --withdrawn lists what this withdrew.")
 
@@ -137,8 +137,8 @@ def _print(found: Found) -> None:
     if found.closes is not None:
         plan = found.closes.plan
         echo(
-            f"Plan {plan.seq} of run {plan.run.run_id} is open ({count(len(plan.ranges), 'range')}): it is given up. A"
-            " run that is at work on it will stop without having committed."
+            f"Plan {plan.seq} of run {plan.run.run_id} is open ({count(len(plan.ranges), 'range')}): it is abandoned. A"
+            " run that is executing it will stop without committing."
         )
 
 

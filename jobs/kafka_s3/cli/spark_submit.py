@@ -78,7 +78,7 @@ def _environment(home: Path, folder: Path, master: str, outer: Mapping[str, str]
     if not (java and (Path(java) / "bin" / "java").exists()) and shutil.which("java", path=outer.get("PATH")) is None:
         raise ConfigurationError(
             "Spark needs Java 17 or newer, and neither JAVA_HOME nor PATH has one.",
-            next="Install one and set JAVA_HOME, or leave --spark away: the run does without.",
+            next="Install one and set JAVA_HOME, or leave --spark out: the run works without Spark.",
         )
     return {**driver_environment(outer, folder, local=master.startswith("local")), "SPARK_HOME": str(home)}
 

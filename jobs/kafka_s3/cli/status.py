@@ -82,7 +82,7 @@ def _print_windows(again: Sequence[ReexportedWindow]) -> None:
         right="records objects bytes",
     )
     if len(again) > WINDOWS_MAX:
-        echo("and older ones: --json names them all")
+        echo("… and older ones; --json lists all.")
 
 
 def _as_json(health: Health, config: Path) -> dict[str, object]:
@@ -164,11 +164,11 @@ def _numbers(health: Health) -> list[str]:
     """What the clock says to it, as far as there is anything to say."""
     said = []
     if health.lag_ms:
-        said.append(f"The oldest record that waits is {duration_text(health.lag_ms)} old.")
+        said.append(f"The oldest waiting record is {duration_text(health.lag_ms)} old.")
     if health.overdue_ms:
-        said.append(f"It was due {duration_text(health.overdue_ms)} ago.")
+        said.append(f"A run was due {duration_text(health.overdue_ms)} ago.")
     if health.loss_in_ms is not None:
-        said.append(f"Retention may delete records that wait in {duration_text(health.loss_in_ms)}.")
+        said.append(f"Retention may delete waiting records in {duration_text(health.loss_in_ms)}.")
     if health.rejected_fraction:
         said.append(f"Rejected: {health.rejected_fraction:.2%} of the records of the entries below.")
     return [" ".join(said), *health.notes] if said else list(health.notes)
@@ -201,8 +201,8 @@ def _print_open(status: Status) -> None:
     if plan is not None:
         offsets = sum(planned.end - planned.start for planned in plan.ranges)
         echo(
-            f"\nOpen: plan {plan.seq} of run {plan.run.run_id}, {offsets:,} offsets. A run is at work on it, or its"
-            " driver died; the next run finishes it."
+            f"\nOpen: plan {plan.seq} of run {plan.run.run_id}, {offsets:,} offsets. Either a run is executing it, or"
+            " its driver died and the next run will finish it."
         )
     for topic in status.first_seen:
         echo(f"\nTopic {topic} is not in the log yet: the next run writes its positions.")
@@ -215,16 +215,19 @@ def _print_problems(status: Status, config: Path, policies: Policies) -> None:
     for seq, gap in status.gaps:
         echo(f"\nLost: {gap.topic}-{gap.partition} [{gap.start}, {gap.end}), accepted in entry {seq}: {gap.reason}")
     for seq, restart in status.restarts:
-        what = "rewound" if restart.withdrawn else "began anew"
+        what = "rewound" if restart.withdrawn else "began again"
         echo(
             f"\nRestarted: {restart.tp} at {restart.position} in entry {seq} ({what}, generation {restart.generation}):"
             f" {restart.reason}"
         )
         if restart.withdrawn:
-            echo(f"  What was withdrawn stays in plain listings until: kafka-s3 gc {config} --withdrawn --delete")
+            echo(
+                f"  Plain listings still show what was withdrawn. To delete it:"
+                f" kafka-s3 gc {config} --withdrawn --delete"
+            )
     for left in status.left_out:
         if left.is_allowed(policies):
             echo(f"\nLeft out: {left}")
-            echo("  The next run writes that down and goes on: the configuration allows it.")
+            echo("  The next run records this and continues: the configuration allows it.")
     if not status.is_ok and status.entries:
-        echo(f"\nTo check what is in the bucket: kafka-s3 verify {config}")
+        echo(f"\nTo check the bucket: kafka-s3 verify {config}")

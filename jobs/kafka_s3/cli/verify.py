@@ -44,7 +44,7 @@ def command(config: Path, worker: Path | None, against_kafka: bool, since: int, 
     Checks the chain of checksums, plans, offset accounting, that every offset is exported once or named as lost
     (over rewinds, truncated and recreated topics too), who owns the topics, and every object's name, size, hash and
     number of records. Lost offsets, what was rewound, and offsets that Kafka no longer has are notes. Objects that no
-    entry lists (orphans of failed runs) are reported too, and are no error. Nothing is written.
+    entry lists (orphans of failed runs) are reported too; they are not errors. Nothing is written.
 
     Exits with 1 if anything is wrong: each finding says where, what was expected, what was found and what to do. Also
     if the export needs attention by what its log says (and Kafka, with --against-kafka), which `kafka-s3 status` says
@@ -94,7 +94,7 @@ def _print(verified: Verified) -> None:
         echo(f"WRONG {printable(finding.where)}")
         echo(f"  expected: {printable(finding.expected)}")
         echo(f"  found:    {printable(finding.found)}")
-        echo(f"  do:       {printable(finding.next)}")
+        echo(f"  next:     {printable(finding.next)}")
     if verified.findings_count > len(verified.findings):
         echo(f"… and {verified.findings_count - len(verified.findings):,} more.")
     for note in verified.notes:
@@ -111,14 +111,14 @@ def _conclude(verified: Verified, found: Sequence[Problem], where: str, *, again
         f"{count(verified.records, 'record')}, {count(verified.bytes, 'byte')}{compared}: "
     )
     if verified.findings_count:
-        echo(f"{counted}{count(verified.findings_count, 'thing')} wrong.")
+        echo(f"{counted}{count(verified.findings_count, 'problem')} found.")
     elif not verified.entries:
         echo(f"Nothing was verified: there is no entry to check under {where}.")
     elif found:
         many = "a problem needs" if len(found) == 1 else f"{len(found)} problems need"
-        echo(f"{counted}as the log says, but {many} attention.")
+        echo(f"{counted}they match the log, but {many} attention.")
     else:
-        echo(f"{counted}all as it should be.")
+        echo(f"{counted}no problems found.")
 
 
 def _print_orphans(verified: Verified) -> None:
@@ -127,7 +127,9 @@ def _print_orphans(verified: Verified) -> None:
         return
     size = sum(orphan.size for orphan in orphans)
     many = count(len(orphans), "orphan")
-    echo(f"{many} ({count(size, 'byte')}): no log entry lists them, no reader needs them; see `kafka-s3 gc`.")
+    echo(
+        f"{many} ({count(size, 'byte')}): not listed by any log entry, and not needed by any reader; see `kafka-s3 gc`."
+    )
     for orphan in orphans[:_ORPHANS_SHOWN]:
         echo(f"  {printable(orphan.key)} ({orphan.fate.value})")
     if len(orphans) > _ORPHANS_SHOWN:

@@ -245,11 +245,11 @@ def _earlier(log: Log, to: str, letters_key: str) -> Iterator[Redrive]:
         way_out = "Restore it from the bucket's versions; --again sends whatever was sent before."
         data = log.get(info.key)
         if data is None:
-            raise LogDamaged(f"{info.key} was listed and then gone.", next="Something deletes records: stop it.")
+            raise LogDamaged(f"{info.key} was listed and is gone.", next="Something deletes records: stop it.")
         try:
             found = _REDRIVES.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise LogDamaged(f"{info.key} is no record of a redrive: {error}.", next=way_out) from None
+            raise LogDamaged(f"{info.key} is not a record of a redrive: {error}.", next=way_out) from None
         if (found.to, found.object) != (to, letters_key) or found.format_version > FORMAT_VERSION:
             raise LogDamaged(f"{info.key} is a record of {found.object} sent to {found.to}.", next=way_out)
         yield found

@@ -93,5 +93,5 @@ def same_commit(winner: Committed, ours: Entry) -> Committed:
 def fenced_by(theirs: Entry) -> Fenced:
     return Fenced(
         f"Run {theirs.run_id} (try {theirs.try_number}) wrote log entry {theirs.seq} ({theirs.kind}) first.",
-        next="Nothing more was written; a retry finds out where things stand.",
+        next="Nothing more was written; a retry reads the log again.",
     )

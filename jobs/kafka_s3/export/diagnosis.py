@@ -279,7 +279,8 @@ def said(problem: Problem, config: str = "CONFIG") -> Said:
         case DeadLettersUnsent(to, letters, first_seq):
             return Said(
                 f"{letters:,} dead letters were not sent to topic {to}, from commit {first_seq} on.",
-                f"They are safe in the bucket, and the next run sends them: kafka-s3 run {config} says why it cannot.",
+                "They are safe in the bucket, and the next run sends them. To see why it cannot:"
+                f" kafka-s3 run {config}",
             )
         case _ as never:
             assert_never(never)
@@ -342,7 +343,7 @@ def _try_again(failed: FailedRange, config: str) -> str:
                 f" kafka-s3 run {config}"
             )
         case Stop.OTHER:
-            return f"Every run tries it again. When the reason is gone: kafka-s3 run {config}"
+            return f"Every run tries it again. Once the cause is fixed: kafka-s3 run {config}"
         case _ as never:
             assert_never(never)
 
@@ -352,9 +353,9 @@ def _go_on(left: ExcludedPartition, config: str) -> str:
     if left.trouble is Anomaly.UNREACHABLE:
         return f"When its broker is back: kafka-s3 run {config}"
     if left.trouble is Anomaly.DELETED:
-        return f"Until then the others are exported: kafka-s3 plan {config}"
+        return f"The other topics are still exported: kafka-s3 plan {config}"
     if left.resume is None:
-        return f"Export it again from where Kafka's log is as it was: kafka-s3 rewind {config} --to {left.tp}=OFFSET"
+        return f"Rewind to an offset before Kafka's log changed: kafka-s3 rewind {config} --to {left.tp}=OFFSET"
     name = left.tp.topic if left.trouble is Anomaly.RECREATED else str(left.tp)
     policy = "export.on.topic.recreated=restart" if left.trouble is Anomaly.RECREATED else "export.on.data.loss=record"
-    return f"To go on all the same: kafka-s3 rewind {config} --accept {name}, or {policy} for every run"
+    return f"To accept this and continue: kafka-s3 rewind {config} --accept {name}, or {policy} for every run"

@@ -69,7 +69,9 @@ def how_far(log: Log) -> tuple[int, MarkerProgress]:
     for info in log.store.list(log.layout.complete_prefix, limit=1):
         number = parse_seq(info.key)
         if number is None:
-            raise LogDamaged(f"{info.key} is no key of the completeness.", next="Remove what does not belong there.")
+            raise LogDamaged(
+                f"{info.key} is not the key of a completeness mark.", next="Remove what does not belong there."
+            )
         return number + 1, read(_REACHED, info.key, log.get(info.key))
     return 0, MarkerProgress(format_version=FORMAT_VERSION, through={})
 

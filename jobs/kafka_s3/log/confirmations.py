@@ -50,7 +50,7 @@ def newest(store: ObjectStore, log_key: LogKey) -> tuple[int, Confirmed]:
         number = parse_seq(info.key)
         if number is None:
             raise LogDamaged(
-                f"{info.key} is no list of confirmed documents.", next="Remove what does not belong there."
+                f"{info.key} is not a list of confirmed documents.", next="Remove what does not belong there."
             )
         data = store.get(info.key) or b""
         if log_key.check(info.key, data) not in (Signed.NOW, Signed.EARLIER):
@@ -58,7 +58,7 @@ def newest(store: ObjectStore, log_key: LogKey) -> tuple[int, Confirmed]:
         try:
             found = _CONFIRMED.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise LogDamaged(f"{info.key} is no list of confirmed documents: {error}.", next=_RESTORE) from None
+            raise LogDamaged(f"{info.key} is not a list of confirmed documents: {error}.", next=_RESTORE) from None
         if found.format_version > FORMAT_VERSION:
             raise LogDamaged(f"{info.key} has format version {found.format_version}.", next="Upgrade this exporter.")
         return number, found

@@ -60,7 +60,7 @@ def decode(kind: type[Document], key: str, data: bytes) -> Document:
         envelope = _ENVELOPES.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise LogDamaged(
-            f"The {what} {key} is truncated or no JSON ({len(data)} bytes): {error}.", next=way_out
+            f"The {what} {key} is truncated or not JSON ({len(data)} bytes): {error}.", next=way_out
         ) from None
     body = bytes(envelope.body)
     if sha256_of(body) != envelope.sha256:

@@ -90,7 +90,7 @@ class Log:
         raise Fenced(
             f"The log under {self.layout.log_prefix} is not the one of connector {self.layout.connector} any more: "
             f"{began}.",
-            next="What this run wrote is not part of the export; a retry finds out where things stand.",
+            next="What this run wrote is not part of the export; a retry reads the log again.",
         )
 
     def get(self, key: str) -> bytes | None:
@@ -193,7 +193,7 @@ class Log:
         for info in self.store.list(self.layout.log_prefix):
             seq = parse_seq(info.key)
             if seq is None:
-                raise LogDamaged(f"{info.key} is no key of a log entry.", next="Remove what does not belong there.")
+                raise LogDamaged(f"{info.key} is not a log entry's key.", next="Remove what does not belong there.")
             if seq <= after_seq:
                 return
             committed = self._entry_at(info.key)
@@ -248,7 +248,7 @@ class Log:
         if stored != data:
             raise Fenced(
                 f"Another run wrote plan {plan.seq} of connector {plan.connector} first.",
-                next="Nothing was changed; a retry finds out where things stand.",
+                next="Nothing was changed; a retry reads the log again.",
             )
         return Planned(plan, sha256_of(data), is_new=True)
 
@@ -301,13 +301,13 @@ class Log:
             return stored
         stored = self.get(key)
         if stored is None:
-            raise StoreUnavailable(f"{key} exists by the PUT's answer and is missing by the GET's.", next="Try again.")
+            raise StoreUnavailable(f"The store answered 412 to a PUT of {key}, 404 to a GET.", next="Try again.")
         return stored
 
     def _entry_at(self, key: str) -> Committed:
         data = self.get(key)
         if data is None:
-            raise LogDamaged(f"{key} was listed and then gone: something deletes log entries.", next="Stop it.")
+            raise LogDamaged(f"{key} was listed and is gone: something deletes log entries.", next="Stop it.")
         return self._checked_entry(key, data)
 
     def _checked_entry(self, key: str, data: bytes) -> Committed:
@@ -382,7 +382,7 @@ def newest_epoch(log: Log) -> Epoch | None:
     for info in log.store.list(layout.epoch_prefix, limit=1):
         data = log.get(info.key)
         if data is None:
-            raise LogDamaged(f"{info.key} was listed and then gone: something deletes claims.", next="Stop it.")
+            raise LogDamaged(f"{info.key} was listed and is gone: something deletes claims.", next="Stop it.")
         epoch = _epoch_in(info.key, data)
         if (layout.epoch_key(epoch.number), epoch.connector) != (info.key, layout.connector):
             raise LogDamaged(
@@ -395,5 +395,5 @@ def newest_epoch(log: Log) -> Epoch | None:
 def _epoch_in(key: str, data: bytes) -> Epoch:
     epoch = decode(Epoch, key, data)
     if not is_epoch(epoch.id):
-        raise LogDamaged(f"The epoch {key} has no id that an epoch has.", next=_RESTORE)
+        raise LogDamaged(f"The epoch {key} has an invalid id.", next=_RESTORE)
     return epoch

@@ -230,7 +230,9 @@ def _announced(log: Log) -> int:
     for info in log.store.list(log.layout.announced_prefix, limit=1):
         seq = parse_seq(info.key)
         if seq is None:
-            raise LogDamaged(f"{info.key} is no key of an announcement.", next="Remove what does not belong there.")
+            raise LogDamaged(
+                f"{info.key} is not the key of an announcement.", next="Remove what does not belong there."
+            )
         check_mark(log, info.key)
         return seq
     return -1

@@ -146,7 +146,7 @@ def _copied(
 def _name(layout: KeyLayout, topic: str, key: str) -> DataName:
     name = parse_data_key(layout, topic, key)
     if name is None:
-        raise DataError(f"{key} is no key that the configuration of its plan makes.", next=_RESTORE)
+        raise DataError(f"{key} is not a key that its plan's configuration makes.", next=_RESTORE)
     return name
 
 

@@ -163,19 +163,19 @@ def summary(status: Status) -> str:
     if status.problems:
         return " ".join(_summed(status))
     lag = sum(partition.lag or 0 for partition in status.partitions)
-    behind = f"{lag:,} offsets wait for the next run" if lag else "everything that can be read is exported"
+    behind = f"{lag:,} offsets wait for the next run" if lag else "everything readable is exported"
     if not status.entries:
         return f"Nothing has been exported yet; {behind}."
     if status.open_plan is not None:
         at_work = f"plan {status.open_plan.seq} of run {status.open_plan.run.run_id} is open"
-        return f"No problem: {at_work} (a run is at work, or the next one finishes it); {behind}."
+        return f"OK: {at_work} (a run is executing it, or the next one will finish it); {behind}."
     return f"OK: {behind}; the newest entry is {status.entries[0].seq} of run {status.entries[0].run_id}."
 
 
 def _summed(status: Status) -> Iterator[str]:
     if status.is_kafka_silent:
-        known = f"; what the log says is below, up to entry {status.entries[0].seq}" if status.entries else ""
-        yield f"Kafka could not be asked{known}."
+        known = f"; shown below is the log up to entry {status.entries[0].seq}" if status.entries else ""
+        yield f"Kafka did not answer{known}."
     refused = [each for each in status.problems if isinstance(each, RunBlocked) and not is_silence(each)]
     if refused:
         yield f"A run would stop: {said(refused[0]).what}"

@@ -133,7 +133,7 @@ class History:
         except LogDamaged as error:
             return damaged_row(seq, info.modified_ms, str(error))
         if committed is None:
-            return damaged_row(seq, info.modified_ms, f"{info.key} was listed and then gone.")
+            return damaged_row(seq, info.modified_ms, f"{info.key} was listed and is gone.")
         row = commit_row(committed.entry, planned_ms.get(seq), info.modified_ms)
         self.rows.put(self._name(info), row)
         return row

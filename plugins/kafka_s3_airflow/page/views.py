@@ -239,7 +239,7 @@ def _state(
     if error is not None:
         return "kafka_down", [error]
     if log.value.head is None:
-        return "never_ran", ["Nothing was exported yet: unpause its DAG, or trigger it."]
+        return "never_ran", ["Nothing exported yet: unpause the DAG, or trigger it."]
     if kafka.value is None:
         return "asking", []
     if kafka.value.state is State.LATE:

@@ -122,7 +122,7 @@ def _json_text(file: Path) -> str:
     except OSError as error:
         raise ConfigurationError(f"The schema {file} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"The schema {file} is no JSON: {error}.", next="Write an Avro schema.") from error
+        raise ConfigurationError(f"The schema {file} is not JSON: {error}.", next="Write an Avro schema.") from error
     return text
 
 

@@ -168,7 +168,7 @@ async function data(path) {
     const seconds = Number(answer.headers.get("Retry-After")) || 2;
     throw new Busy(typeof said === "string" ? said : "Airflow is busy.", seconds);
   }
-  if (answer.status === 404) throw new Refused(typeof said === "string" ? said : "There is nothing of this name.");
+  if (answer.status === 404) throw new Refused(typeof said === "string" ? said : "Not found.");
   throw new Error(`Airflow answered ${answer.status}.`);
 }
 
@@ -211,12 +211,12 @@ async function watch(path, show) {
         told(null);
         if (show(found)) ms = 1000;
       } catch (error) {
-        if (error instanceof Refused) { replaceAll(empty("Nothing to see", error.message)); return; }
+        if (error instanceof Refused) { replaceAll(empty("Nothing to show", error.message)); return; }
         if (error instanceof Busy) {
           ms = pauseOf(error);
           told(error.message);
         } else {
-          told(`Airflow does not answer (${error.message}). What is shown is of earlier; trying again.`);
+          told(`Airflow does not answer (${error.message}). Showing earlier data; retrying.`);
         }
       }
     }
@@ -242,7 +242,7 @@ function empty(title, ...text) {
 
 // All connectors.
 
-const LIST = [["Connector", "name"], ["State", "name"], ["Lag", "number"], ["Oldest of it", "number"], ["Until loss", "number"],
+const LIST = [["Connector", "name"], ["State", "name"], ["Lag", "number"], ["Oldest waiting", "number"], ["Time to loss", "number"],
   ["Last commit", "number"], ["Throughput", "number"]];
 
 function lossOf(each) {
@@ -287,7 +287,7 @@ function startList() {
     const all = found.connectors;
     if (all.length === 0) {
       isThere = false;
-      replaceAll(empty("No connectors yet", "The folder of connectors holds no file whose DAG you may read.",
+      replaceAll(empty("No connectors yet", "The connectors folder has no file whose DAG you may read.",
         "Put a configuration of the Confluent S3 sink there, or name another folder in KAFKA_S3_CONNECTORS, in the environment of the api-server too.",
         "kafka-s3 validate FILE says whether it is right."));
       return false;
@@ -295,7 +295,7 @@ function startList() {
     if (!isThere) {
       replaceAll(make("h1", {}, "Kafka to S3"), make("div", { class: "bar" }, summary,
         make("label", { for: "search" }, "Search", search),
-        make("label", { for: "only" }, only, "Only what needs attention")), body);
+        make("label", { for: "only" }, only, "Needs attention only")), body);
       isThere = true;
     }
     const text = search.value.toLowerCase();
@@ -308,7 +308,7 @@ function startList() {
     const held = document.activeElement?.closest?.("tr")?.dataset.dag;
     body.tBodies[0].replaceChildren(...shown.map((each) => listRow(each, found.now_ms)));
     if (held !== undefined) [...body.tBodies[0].rows].find((each) => each.dataset.dag === held)?.querySelector("a")?.focus();
-    if (shown.length === 0) body.tBodies[0].append(make("tr", { role: "row" }, make("td", { role: "cell", colspan: LIST.length }, "None of them.")));
+    if (shown.length === 0) body.tBodies[0].append(make("tr", { role: "row" }, make("td", { role: "cell", colspan: LIST.length }, "No connector matches.")));
     return all.some((each) => each.state === "asking");
   }
   watch("api/connectors", show);
@@ -323,8 +323,8 @@ function fact(name, value, more) {
 function facts(each, nowMs) {
   return make("dl", { class: "facts" },
     fact("Records waiting", number(each.lag_records), each.kafka_is_stale && stale(each, nowMs)),
-    fact("Oldest of them", each.lag_ms ? duration(each.lag_ms) : null),
-    fact("Until retention takes it", lossOf(each)),
+    fact("Oldest waiting record", each.lag_ms ? duration(each.lag_ms) : null),
+    fact("Time to data loss", lossOf(each)),
     fact("Overdue", each.overdue_ms ? duration(each.overdue_ms) : each.overdue_ms === null ? null : "no"),
     fact("Last commit", when(each.last_commit_ms, nowMs), each.last_records !== null && `${number(each.last_records)} records`),
     fact("Throughput", rate(each.records_per_s)),
@@ -345,19 +345,19 @@ function problems(each) {
   const plan = each.open_plan;
   if (plan) {
     notes.push(make("div", { class: "note" },
-      `Plan ${plan.seq} is open: ${number(plan.offsets)} offsets in ${number(plan.ranges)} ranges. A run is at work on it, or died; then the next run finishes it.`,
+      `Plan ${plan.seq} is open: ${number(plan.offsets)} offsets in ${number(plan.ranges)} ranges. Either a run is executing it, or its driver died and the next run will finish it.`,
       plan.run_id !== null && [" Run: ", airflowLink(["dags", each.dag_id, "runs", plan.run_id], plan.run_id)], plan.notes.map((text) => make("div", { class: "small soft" }, text))));
   }
   return notes;
 }
 
-const PARTITIONS = [["Partition", "name"], ["Where it stands", "name"], ["Log start", "number"], ["Position", "number"],
-  ["Readable up to", "number"], ["High watermark", "number"], ["Lag", "number"], ["Generation", "number"]];
+const PARTITIONS = [["Partition", "name"], ["Progress", "name"], ["Log start", "number"], ["Position", "number"],
+  ["Last stable offset", "number"], ["High watermark", "number"], ["Lag", "number"], ["Generation", "number"]];
 const SHOWN = 20;
 
 // From where Kafka's log begins to its end: what is exported, what waits, what a transaction holds back, what is lost.
 function picture(each) {
-  if (each.log_start === null) return make("span", { class: "soft" }, "Kafka was not asked yet");
+  if (each.log_start === null) return make("span", { class: "soft" }, "No answer from Kafka yet");
   const first = Math.min(each.log_start, each.position);
   const size = Math.max(1, Math.max(each.high_watermark, each.position) - first);
   const at = (offset) => ((offset - first) / size) * 1000;
@@ -378,7 +378,7 @@ let areAllShown = false;
 function partitions(each, again) {
   const rows = [...each.partitions].sort((a, b) => (b.trouble !== null) - (a.trouble !== null) || (b.lag ?? 0) - (a.lag ?? 0));
   const heading = make("h2", { id: "partitions" }, `Partitions (${number(rows.length + each.partitions_omitted)})`);
-  if (rows.length === 0) return [heading, make("p", { class: "soft" }, "None is known yet: Kafka has not answered, and nothing was exported.")];
+  if (rows.length === 0) return [heading, make("p", { class: "soft" }, "None known yet: Kafka has not answered, and nothing has been exported.")];
   const shown = areAllShown ? rows : rows.slice(0, SHOWN);
   const key = [["done", "exported"], ["wait", "waits"], ["held", "held back by a transaction"], ["lost", "gone before it was exported"]];
   return [heading,
@@ -395,7 +395,7 @@ function partitions(each, again) {
 // Commits.
 
 const COMMITS = [["Commit", "name"], ["When", "number"], ["Run", "name"], ["Interval", "name"], ["Records", "number"], ["Objects", "number"],
-  ["Size", "number"], ["Rejected", "number"], ["Took", "number"], ["Throughput", "number"]];
+  ["Size", "number"], ["Rejected", "number"], ["Duration", "number"], ["Throughput", "number"]];
 
 function chart(rows) {
   const drawn = [...rows].reverse();
@@ -458,7 +458,7 @@ async function into(node, find) {
 }
 
 const OBJECTS = [["Object", "name mono"], ["Records", "number"], ["Offsets", "number"], ["Size", "number"], ["Closed by", "name"]];
-const RANGES = [["Partition", "name"], ["Offsets", "number"], ["Records", "number"], ["Rejected", "number"], ["Tombstones", "number"], ["Without a record", "number"]];
+const RANGES = [["Partition", "name"], ["Offsets", "number"], ["Records", "number"], ["Rejected", "number"], ["Tombstones", "number"], ["No visible record", "number"]];
 
 function objects(found, each) {
   const letters = make("div", {});
@@ -469,7 +469,7 @@ function objects(found, each) {
       `${one.topic}-${one.partition}`, `${number(one.start)} – ${number(one.next_offset - 1)}`, number(one.records),
       one.rejected ? make("span", { class: "alert" }, number(one.rejected)) : "0", number(one.tombstones), number(one.skipped)])),
     found.ranges_omitted > 0 && make("p", { class: "soft" }, `and ${number(found.ranges_omitted)} more ranges`),
-    found.objects.length === 0 ? make("p", { class: "soft" }, "No objects: nothing was written.") : table(`Objects of commit ${each.seq}`, OBJECTS,
+    found.objects.length === 0 ? make("p", { class: "soft" }, "No objects were written.") : table(`Objects of commit ${each.seq}`, OBJECTS,
       found.objects.map((one) => [[one.key, one.companions.map((key) => make("div", { class: "soft" }, key))], number(one.records),
         `${number(one.first_offset)} – ${number(one.last_offset)}`, bytes(one.size), one.closed_by.replaceAll("_", " ")])),
     found.objects_omitted > 0 && make("p", { class: "soft" }, `and ${number(found.objects_omitted)} more: the log entry lists them.`),
@@ -513,9 +513,9 @@ function startCommits(section) {
       body.hidden = shown.length === 0;
       picture_.replaceChildren(...(shown.length > 1 ? [chart(shown.slice(-200))] : []));
       if (runId !== null) return ofRun(found);
-      if (shown.length === 0) return ["Nothing was committed yet. The first run writes the topics' positions, the next ones what they export."];
+      if (shown.length === 0) return ["Nothing committed yet. The first run records the topics' positions; later runs commit what they export."];
       const oldest = shown[shown.length - 1].seq;
-      return [found.is_last ? "That is where the log begins." : make("button", { type: "button", click: () => load(oldest) }, `Older than ${oldest}`)];
+      return [found.is_last ? "This is the beginning of the log." : make("button", { type: "button", click: () => load(oldest) }, `Older than ${oldest}`)];
     });
   }
 
@@ -573,7 +573,7 @@ function startOne() {
     head.replaceChildren();
     fill(head, [
       make("p", { class: "small" }, make("a", { href: "./" }, "All connectors")),
-      make("div", { class: "bar" }, make("h1", {}, found.name), state(found.state), airflowLink(["dags", found.dag_id], "Its DAG")),
+      make("div", { class: "bar" }, make("h1", {}, found.name), state(found.state), airflowLink(["dags", found.dag_id], "DAG")),
       make("p", { class: "soft small" }, "Topics: ", found.topics_regex ?? found.topics.join(", "), ". File: ", found.file, ". ",
         found.log && ["Log: ", make("code", {}, found.log)]),
       problems(found),
@@ -582,7 +582,7 @@ function startOne() {
     if (found.state === "broken") { commits.replaceChildren(); return false; }
     if (entries === null && found.entries !== null && !commits.hasChildNodes()) { startCommits(commits); startWindows(windows); }
     if (found.entries === null && found.log_at_ms !== null && !commits.hasChildNodes()) {
-      commits.append(make("h2", { id: "commits" }, "Commits"), make("p", { class: "soft" }, "Nothing was committed yet: unpause the DAG, or trigger it."));
+      commits.append(make("h2", { id: "commits" }, "Commits"), make("p", { class: "soft" }, "Nothing committed yet: unpause the DAG, or trigger it."));
     }
     if (entries !== null && found.entries > entries && runId === null && document.getElementById("newer") === null) {
       commits.prepend(make("p", { id: "newer", role: "status" }, make("button", { type: "button", click: () => startCommits(commits) }, "There are newer commits: show them")));
