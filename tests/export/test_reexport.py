@@ -571,7 +571,7 @@ def test_windows_never_lie_among_live_data() -> None:
     place = Windows(layout=KeyLayout(topics_dir=""))
     place.settings = replace(place.settings, reexport_dir=TOPIC)
     place.export(110)
-    with pytest.raises(ConfigurationError, match="mixed with the data of topic orders"):
+    with pytest.raises(ConfigurationError, match="among the live data of topic orders"):
         place.again()
 
 
