@@ -7,9 +7,9 @@ import pytest
 
 
 def modules() -> list[ModuleType]:
-    from kafka_s3_airflow import operators, schedules
+    from kafka_s3_airflow import driver_output, schedules
 
-    return [operators, schedules]
+    return [driver_output, schedules]
 
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__)

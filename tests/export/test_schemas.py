@@ -69,7 +69,7 @@ def test_a_file_with_a_wrong_name(tmp_path: Path, name: str) -> None:
 def test_a_file_that_is_no_json(tmp_path: Path, content: bytes) -> None:
     """A file that is no JSON is an error that names it."""
     (tmp_path / "7.avsc").write_bytes(content)
-    with pytest.raises(ConfigurationError, match=r"7\.avsc is no JSON"):
+    with pytest.raises(ConfigurationError, match=r"7\.avsc is not JSON"):
         folder_registry(tmp_path)
 
 
