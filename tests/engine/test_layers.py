@@ -210,6 +210,7 @@ PLANTED = [
     ("rooms", "jobs/kafka_s3/plan/batch.py", "def f():\n    from kafka_s3.export import sweep", "may not know export"),
     ("rooms", "jobs/kafka_s3/novelty.py", "", "novelty has no floor"),
     ("rooms", "jobs/kafka_s3/log/entries.py", "import kafka_s3.log.progress", "log.progress import each other"),
+    ("rooms", "jobs/kafka_s3/settings/properties.py", "from kafka_s3.settings import catalogue", "import each other"),
     *(("rooms", f"jobs/kafka_s3/{one}/__init__.py", f"import kafka_s3.{two}", f"know {two}") for one, two in SIBLINGS),
     ("strangers", "jobs/kafka_s3/wiring.py", "def f():\n    import boto3", "boto3"),
     ("strangers", "jobs/kafka_s3/adapters/kafka/client.py", "from pyspark.sql import Row", "pyspark"),

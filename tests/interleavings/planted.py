@@ -58,7 +58,7 @@ def _unconditional(request: wire.Request) -> bool:
 
 
 def _without_gaps(*given: Any) -> Any:
-    made = resolve(*given)
+    made = accepted(*given)
     made.gaps.clear()
     return made
 
@@ -109,7 +109,7 @@ def _half(picked: Any) -> Iterator[Any]:
     return (letter for number, letter in enumerate(pick(picked)) if number % 2)
 
 
-resolve, pick, lowered, topics_after = run.resolve, redrive._Picked.__iter__, rewind._lowered, run.topics_after
+accepted, pick, lowered, topics_after = run.accepted, redrive._Picked.__iter__, rewind._lowered, run.topics_after
 PLANTED = (
     _planted("data is put without a condition", "log", wire.Request, "is_conditional", property(_unconditional)),
     _planted("deleted by age, not by position", "log", Fate, "deletable", property(lambda f: f is not Fate.ADOPTED)),
@@ -121,7 +121,7 @@ PLANTED = (
     _planted("a rewind leaves what was reached", "log", rewind, "_lowered", _still_reached),
     _planted("a window does not wait for the export", "window lacks", reexport, "check_reached", lambda *_: None),
     _planted("Kafka is not looked at after the last read", "log", run, "changed_while_read", _unchanged),
-    _planted("a loss leaves no gap", "log", run, "resolve", _without_gaps),
+    _planted("a loss leaves no gap", "log", run, "accepted", _without_gaps),
     _planted("a rewind keeps the generation", "log", rewind, "_lowered", _lowered),
     _planted("letters count as reported unsent", "letters", delivery, "commits_with_letters", _without_letters),
     _planted("every other letter is redriven", "letters", redrive._Picked, "__iter__", _half),

@@ -28,8 +28,8 @@ from kafka_s3.bucket.dead_letter_marks import reported
 from kafka_s3.errors import EXIT_DATA, ConfigurationError, DataError, ExporterError, Fenced, TemporaryError
 from kafka_s3.log.entries import Entry, FailedRange, RangeEntry, Refusal, Stop, TopicState
 from kafka_s3.log.store import Committed, Log
-from kafka_s3.plan.anomalies import Anomaly, ExcludedPartition, resolve
-from kafka_s3.plan.planner import KafkaSnapshot, failed_under, observe
+from kafka_s3.plan.anomalies import Anomaly, ExcludedPartition
+from kafka_s3.plan.planner import KafkaSnapshot, accepted, observe
 from kafka_s3.ports import Broker
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Settings
@@ -134,13 +134,11 @@ def snapshot_ahead(
     """What a run finds once it has written down all that the user allows: a topic that was created again may have lost
     records already."""
     while head is not None:
-        allowed = [left for left in snapshot.left_out if left.is_allowed(settings.policies)]
+        allowed = snapshot.allowed(settings.policies)
         if not allowed:
             break
-        failed = failed_under(settings, head.entry)
-        made = resolve(snapshot.topics, failed, allowed, snapshot.views, snapshot.offsets)
-        topics = {name: made.topics[name] for name in head.entry.topics}
-        head = replace(head, entry=msgspec.structs.replace(head.entry, topics=topics, failed=made.failed))
+        made = accepted(settings, head.entry, snapshot, allowed)
+        head = replace(head, entry=msgspec.structs.replace(head.entry, topics=made.topics, failed=made.failed))
         snapshot = observe(settings, broker, head)
     return snapshot
 

@@ -48,11 +48,11 @@ from kafka_s3.export.task import RangeTask
 from kafka_s3.log.entries import BYTES_VERSION, Entry, FailedRange, Kind, Plan
 from kafka_s3.log.store import Committed, Planned, SlotTaken, check_has_key
 from kafka_s3.naming import parse_data_key
-from kafka_s3.plan.anomalies import ExcludedPartition, resolve
+from kafka_s3.plan.anomalies import ExcludedPartition
 from kafka_s3.plan.batch import PinnedEnds, RunRequest, interval_of
 from kafka_s3.plan.changes import changed_while_read, waits, why_not_read
 from kafka_s3.plan.passed_interval import Passed
-from kafka_s3.plan.planner import CaughtUp, KafkaSnapshot, failed_under, next_plan, observe, to_repeat
+from kafka_s3.plan.planner import CaughtUp, KafkaSnapshot, accepted, next_plan, observe, to_repeat
 from kafka_s3.plan.results import Failure, RangeResult, Task
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Settings
@@ -193,7 +193,7 @@ def _see(
     world = observe(settings, exporter.broker, head)
     crash_point(CrashPoint.LOOKED_AT_KAFKA)
     while True:
-        allowed = [left for left in world.left_out if left.is_allowed(settings.policies)]
+        allowed = world.allowed(settings.policies)
         if world.first_seen or head is None:
             head = _write_first_positions(exporter, request, head, world)
         elif allowed:
@@ -226,21 +226,20 @@ def accept(
     request: RunRequest,
     head: Committed,
     world: KafkaSnapshot,
-    accepted: Sequence[ExcludedPartition],
+    excluded: Sequence[ExcludedPartition],
     tell: Tell,
     *,
     closes: Planned | None = None,
 ) -> Committed:
     """Write down that troubles are accepted, so that their partitions go on; `closes`: the plan that this ends."""
-    failed = failed_under(exporter.settings, head.entry)
-    made = resolve(world.topics, failed, accepted, world.views, world.offsets)
+    made = accepted(exporter.settings, head.entry, world, excluded)
     entry = new_entry(
         exporter.settings,
         request,
         world.cluster_id,
         head,
         kind=Kind.CHECKPOINT,
-        topics={name: made.topics[name] for name in head.entry.topics},  # what is new has to be looked at first
+        topics=made.topics,
         failed=made.failed,
         gaps=tuple(made.gaps),
         restarts=tuple(made.restarts),

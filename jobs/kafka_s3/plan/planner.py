@@ -14,7 +14,16 @@ from kafka_s3.errors import TopicMissing
 from kafka_s3.log.entries import Entry, FailedRange, Interval, Plan, RunPlan, TopicState
 from kafka_s3.log.progress import goes_on_from_ms, has_passed, reached_ms
 from kafka_s3.log.store import Committed
-from kafka_s3.plan.anomalies import ExcludedPartition, anomaly_of, deleted, identified, recreated, unreachable
+from kafka_s3.plan.anomalies import (
+    ExcludedPartition,
+    Resolution,
+    anomaly_of,
+    deleted,
+    identified,
+    recreated,
+    resolve,
+    unreachable,
+)
 from kafka_s3.plan.batch import Batch, PinnedEnds, RunRequest, bytes_per_record, make_batch
 from kafka_s3.plan.ends import Ends, Questions
 from kafka_s3.plan.looks import looked_again
@@ -22,6 +31,7 @@ from kafka_s3.plan.schedule import slots
 from kafka_s3.ports import Broker, LogPoint, PartitionOffsets, TopicView
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.settings.model import Settings
+from kafka_s3.settings.run import Policies
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +57,10 @@ class KafkaSnapshot:
         """The partitions that may be planned, in order."""
         barred = {left.tp for left in self.left_out} | set(without)
         return sorted(tp for tp in self.offsets if tp not in barred)
+
+    def allowed(self, policies: Policies) -> list[ExcludedPartition]:
+        """What is left out, and may go on as things are once that is written down."""
+        return [left for left in self.left_out if left.is_allowed(policies)]
 
     def why_left_out(self, tp: TopicPartition) -> ExcludedPartition | None:
         return next((left for left in self.left_out if left.covers(tp)), None)
@@ -242,6 +256,16 @@ def failed_under(settings: Settings, entry: Entry) -> tuple[FailedRange, ...]:
     """The ranges that an entry names as failed, to be planned again; under another configuration all is planned
     afresh."""
     return entry.failed if entry.configuration_sha256 == settings.configuration_sha256 else ()
+
+
+def accepted(
+    settings: Settings, entry: Entry, world: KafkaSnapshot, excluded: Iterable[ExcludedPartition]
+) -> Resolution:
+    """What the entry after `entry` says if partitions that are left out are accepted: what is new has to be looked at
+    first, so it has the same topics."""
+    made = resolve(world.topics, failed_under(settings, entry), excluded, world.views, world.offsets)
+    made.topics = {name: made.topics[name] for name in entry.topics}
+    return made
 
 
 def to_repeat(settings: Settings, world: KafkaSnapshot, head: Committed) -> tuple[FailedRange, ...]:

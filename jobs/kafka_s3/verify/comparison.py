@@ -23,6 +23,7 @@ from kafka_s3.ranges import OffsetRange
 from kafka_s3.settings.formats import FileSettings, Format, Gzip
 from kafka_s3.settings.model import Settings
 from kafka_s3.values.formats.content import Content, GzipContent, IndexContent, PlainContent, Unreadable
+from kafka_s3.verify.objects import file_of, member_of
 from kafka_s3.write.object_group import Body, Member, OffsetSpan, WrittenObject
 from kafka_s3.write.writer import RangeWriter, Written, may_be_a_records
 
@@ -163,33 +164,23 @@ class Comparison:
     def _members(self, made: ObjectEntry, twin: WrittenObject, differing: list[_Pair]) -> Iterator[Finding]:
         """An object and what lies beside it."""
         if made.sha256 != twin.sha256:
-            differing += self._pair(made.key, twin.key, self._first(made))
+            self._differ(made.key, twin.key, member_of(made, self.settings), differing)
         beside = {each.member.value: each for each in twin.beside}
         for each in made.companions:
             other = beside.pop(each.what, None)
             if other is None:
                 yield Finding(each.key, "a companion that Kafka's records make too", "none", _ASK)
             elif each.sha256 != other.sha256:
-                differing += self._pair(each.key, other.key, other.member)
+                self._differ(each.key, other.key, other.member, differing)
         for other in beside.values():
             yield Finding(made.key, f"no {other.member.value} beside it", "records in Kafka that make them", _ASK)
 
-    def _pair(self, key: str, twin: str, member: Member) -> Iterator[_Pair]:
+    def _differ(self, key: str, twin: str, member: Member, differing: list[_Pair]) -> None:
         if key in self.sound:
-            yield _Pair(key, twin, member)
-
-    def _first(self, made: ObjectEntry) -> Member:
-        """What an object itself is: values, or the keys of tombstones, beside which there are none."""
-        keys_beside = any(each.what == Member.KEYS.value for each in made.companions)
-        return Member.VALUES if self.settings.format.keys is None or keys_beside else Member.KEYS
+            differing.append(_Pair(key, twin, member))
 
     def _content(self, member: Member) -> Content:
-        format = self.settings.format
-        if member is Member.INDEX:
-            return IndexContent()
-        file = {Member.KEYS: format.keys, Member.HEADERS: format.headers}.get(member, format.file)
-        assert file is not None, "a companion that the settings do not make"
-        return _content_of(file)
+        return IndexContent() if member is Member.INDEX else _content_of(file_of(member, self.settings))
 
     def _unlike(self, pair: _Pair, twin: Content) -> Finding | None:
         """What is wrong with an object whose bytes are others."""

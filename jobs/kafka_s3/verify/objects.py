@@ -61,7 +61,8 @@ def read_object(store: ObjectStore, made: ObjectEntry, settings: Settings | None
     One request where all is well; no more of an object is read than it should have.
     """
     digest, size = hashlib.sha256(), 0
-    lines = _Lines(_file_of(made, settings).compression) if settings is not None else None
+    file = file_of(member_of(made, settings), settings) if settings is not None else None
+    lines = _Lines(file.compression) if file is not None else None
     unreadable = None
     try:
         for chunk in store.read(made.key):
@@ -82,7 +83,7 @@ def read_object(store: ObjectStore, made: ObjectEntry, settings: Settings | None
         return _wrong(made, f"{made.size} bytes", "no object" if info is None else f"{info.size} bytes")
     if digest.hexdigest() != made.sha256:
         return _wrong(made, f"sha256 {made.sha256}", digest.hexdigest())
-    if lines is None or settings is None:
+    if lines is None or file is None:
         return ReadObject(None)
     try:
         if unreadable is None:
@@ -91,7 +92,7 @@ def read_object(store: ObjectStore, made: ObjectEntry, settings: Settings | None
         unreadable = str(error)
     if unreadable is not None:
         return _wrong(made, "a whole gzip stream", f"one that cannot be read: {unreadable}")
-    if _one_line_each(_file_of(made, settings)) and lines.line_feeds != made.records:
+    if _one_line_each(file) and lines.line_feeds != made.records:
         return _wrong(made, f"{made.records} records", f"{lines.line_feeds} lines")
     return ReadObject(None)
 
@@ -105,12 +106,18 @@ def look(store: ObjectStore, made: ObjectEntry) -> ReadObject:
     return ReadObject(None)
 
 
-def _file_of(made: ObjectEntry, settings: Settings) -> FileSettings:
-    """What an object is: values, or the keys of tombstones, beside which there are none."""
-    keys = settings.format.keys
-    if keys is None or any(each.what == Member.KEYS.value for each in made.companions):
-        return settings.format.file
-    return keys
+def member_of(made: ObjectEntry, settings: Settings) -> Member:
+    """What an object itself is: values, or the keys of tombstones, beside which there are none."""
+    keys_beside = any(each.what == Member.KEYS.value for each in made.companions)
+    return Member.VALUES if settings.format.keys is None or keys_beside else Member.KEYS
+
+
+def file_of(member: Member, settings: Settings) -> FileSettings:
+    """How values, keys or headers are written."""
+    format = settings.format
+    file = {Member.KEYS: format.keys, Member.HEADERS: format.headers}.get(member, format.file)
+    assert file is not None, "a companion that the settings do not make"
+    return file
 
 
 def _one_line_each(file: FileSettings) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kafka_s3.values.converters.connect_schema import ABSENT, ConnectSchema
-from kafka_s3.values.converters.weight import DEFAULT_TIMES, FIELD, NAME_TIMES, place
+from kafka_s3.values.converters.weight import DEFAULT_TIMES, FIELD, NAME_TIMES, ROOM, allowed, place, too_heavy
 
 _WIDEST: Final = 8  # of columns but for decimals
 
@@ -24,10 +24,20 @@ class Weigher:
         self._places: dict[int, int] = {}
         #: The most that one object, or one null, of a payload can become.
         self.most = self._most(schema, {})
+        #: A payload of no more bytes than this cannot be too heavy.
+        self.length_max = ROOM // self.most
 
-    def weight(self, json: Any) -> int:
-        """What a parsed payload becomes beyond its own text; takes the time of its length, whatever the schema."""
-        return self._weight(self._schema, json)
+    def may_be_heavy(self, payload: bytes) -> bool:
+        """By what its objects and nulls could be at most."""
+        return (payload.count(b"{") + payload.count(b"null")) * self.most > allowed(len(payload))
+
+    def problem(self, payload: bytes, parsed: Any) -> str | None:
+        """Why a payload is too heavy; takes the time of its length, whatever the schema."""
+        found = self._weight(self._schema, parsed)
+        if found <= allowed(len(payload)):
+            return None
+        why = "missing fields and nulls become what the schema says of them"
+        return too_heavy(len(payload), found, "fields and defaults", why)
 
     def _most(self, schema: ConnectSchema, known: dict[int, int]) -> int:
         if id(schema) not in known:

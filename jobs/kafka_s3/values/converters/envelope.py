@@ -30,7 +30,7 @@ from kafka_s3.values.converters.connect_weight import Weigher
 from kafka_s3.values.converters.json_limits import NESTING_MAX, TOO_MANY, has_too_many, is_too_deep
 from kafka_s3.values.converters.schemaless import plain_json
 from kafka_s3.values.converters.structs import ValueRows
-from kafka_s3.values.converters.weight import ROOM, allowed, too_heavy
+from kafka_s3.values.converters.weight import ROOM
 from kafka_s3.values.rows import Excluded, Tombstone, Unwritable
 
 SCHEMAS_MAX: Final = 1000
@@ -73,7 +73,7 @@ class _Known:
                 self.schema = avro_schema(connect)
                 self.decode = decoder(connect, fill)
                 self.weigher = Weigher(connect, columns)
-                self.length_max = ROOM // self.weigher.most
+                self.length_max = self.weigher.length_max
         except InvalidSchema as refused:
             self.refusal = f"the envelope's schema cannot be used: {refused}"
 
@@ -81,25 +81,17 @@ class _Known:
         """The plain value of a payload; `InvalidSchema` with the reason if it has none."""
         if self.refusal is not None:
             raise InvalidSchema(self.refusal)
-        if len(payload) > self.length_max:
-            self._check_weight(payload)
+        weigher = self.weigher
+        if weigher is not None and len(payload) > self.length_max and weigher.may_be_heavy(payload):
+            problem = weigher.problem(payload, parse(payload))
+            if problem is not None:
+                raise InvalidSchema(problem)
         if self.decode is not None:
             try:
                 return self.decode(payload)
             except _UNUSABLE:
                 pass  # the reader says why, or knows better
         return self.read(parse(payload))
-
-    def _check_weight(self, payload: bytes) -> None:
-        """Raises `InvalidSchema` if the payload stands for too much: by what its objects and nulls could be at most;
-        where that is too much, by what they are."""
-        weigher, heaviest = self.weigher, allowed(len(payload))
-        if weigher is None or (payload.count(b"{") + payload.count(b"null")) * weigher.most <= heaviest:
-            return
-        found = weigher.weight(parse(payload))
-        if found > heaviest:
-            why = "missing fields and nulls become what the schema says of them"
-            raise InvalidSchema(too_heavy(len(payload), found, "fields and defaults", why))
 
 
 class _Taken(NamedTuple):
