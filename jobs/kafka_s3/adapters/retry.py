@@ -1,4 +1,4 @@
-"""The one place for retries inside a job: full jitter, bounded in number and in time. `retried.py` says what for.
+"""The one place for retries inside a job: full jitter, bounded in number and in time. `retry_policy.py` says what for.
 
 Before retry n = 1, 2, … the wait is uniform in [0, min(24 h, backoff_ms * 2^(n-1))], the Connect S3 sink's rule
 (its RetryUtil). Airflow's retries, minutes apart, come on top; so a call that keeps failing gives up after

@@ -2,12 +2,12 @@
 
 | asked | who tries again | for how long |
 |---|---|---|
-| S3 | `retries.py` (the SDK does not) | `s3.part.retries` times; 1 h a call, 1 h for all calls of a process |
-| schema registry | `retries.py` (the client does not) | 60 s a question, 1 h for all of them |
+| S3 | `retry.py` (the SDK does not) | `s3.part.retries` times; 1 h a call, 1 h for all calls of a process |
+| schema registry | `retry.py` (the client does not) | 60 s a question, 1 h for all of them |
 | Kafka, reading | librdkafka: connections, leaders that move, fetches | while offsets come: `export.read.timeout.ms` |
 | Kafka, dead letters | librdkafka, idempotent | 60 s a letter |
 | Kafka, planning | librdkafka: connections, looking for whoever has to answer | 10 s the first answer, 30 s each |
-| Kafka, offsets | `retries.py` besides: librdkafka gives up where a leader has just changed | 5 times, 30 s |
+| Kafka, offsets | `retry.py` besides: librdkafka gives up where a leader has just changed | 5 times, 30 s |
 
 Then the run ends with exit status 75, or a range fails and the others are committed; Airflow starts it again minutes
 later. What is final is asked once, and ends it with 65 or 78.

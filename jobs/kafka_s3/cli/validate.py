@@ -79,15 +79,15 @@ def _print(config: Path, loaded: Loaded) -> None:
 
 def _beside(settings: Settings) -> list[str]:
     """What readers of a plain listing have to leave out: pyarrow, for one, reads whatever lies in a folder."""
-    format, sorting = settings.format, ObjectRouter(settings)
-    beside = [f"*{extension}" for extension in sorting.extensions[1:]]
+    format, router = settings.format, ObjectRouter(settings)
+    beside = [f"*{extension}" for extension in router.extensions[1:]]
     if format.null_values is NullValues.WRITE:
         beside.append(f"{format.tombstone_path}/")
     if settings.completeness is not None:
         beside.append("_COMPLETE.json")
     if not beside:
         return []
-    values = f"*[0-9]{sorting.extensions[0]}"
+    values = f"*[0-9]{router.extensions[0]}"
     return [f"beside the values lie {', '.join(beside)}: whoever lists them takes {values} alone, or counts twice"]
 
 

@@ -96,7 +96,7 @@ class Redrive(msgspec.Struct, frozen=True, kw_only=True):
         return self.letters == sum(last - first + 1 for first, last in self.offsets)
 
 
-_REDRIVES: Final = msgspec.json.Decoder(Redrive)  # on import, as commit_log's
+_REDRIVES: Final = msgspec.json.Decoder(Redrive)  # on import, as in `log.documents`
 
 
 @dataclass(slots=True)

@@ -231,7 +231,7 @@ def accept(
     *,
     closes: Planned | None = None,
 ) -> Committed:
-    """Write down that troubles are accepted, so that their partitions go on; `closes`: the plan that this ends."""
+    """Write down that anomalies are accepted, so that their partitions go on; `closes`: the plan that this ends."""
     made = accepted(exporter.settings, head.entry, world, excluded)
     entry = new_entry(
         exporter.settings,

@@ -196,7 +196,7 @@ def _uploads(log: Log, territory: OwnedPrefixes, head: Entry, adopted: Sequence[
     """Uploads whose key nobody can commit any more: one of a listed key is a second writer's, which has lost.
 
     One of a log entry's key tried the store out, which a run does with the newest entry unless that closed a plan
-    (`first_use.probe`): those of entries before it have lost.
+    (`owners.probe`): those of entries before it have lost.
     """
 
     def is_lost(key: str, prefix: str) -> bool:

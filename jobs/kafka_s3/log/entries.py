@@ -37,7 +37,7 @@ class TopicState(msgspec.Struct, frozen=True, kw_only=True):
 
     `epochs`: a leader epoch of each partition that nothing below its position is newer than, where the broker says it.
     `reached`: up to which time each partition is exported, milliseconds since the epoch; `None` in an entry of a
-    release that did not say. What follows from it is said by `claims` alone.
+    release that did not say. What follows from it is said by `progress` alone.
     """
 
     topic_id: str

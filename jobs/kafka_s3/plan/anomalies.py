@@ -173,7 +173,7 @@ def resolve(
     views: Mapping[str, TopicView],
     offsets: Mapping[TopicPartition, PartitionOffsets],
 ) -> Resolution:
-    """Accept troubles: their partitions go on where they can."""
+    """Accept anomalies: their partitions go on where they can."""
     made = Resolution(dict(topics), tuple(failed))
     raised: set[str] = set()
     for left in sorted(accepted, key=lambda left: (left.tp, left.trouble.value)):

@@ -11,7 +11,8 @@ for the next run.
                                     does an interval in which nothing was new; other entries each topic that lost
                                     offsets or was restarted
 
-What is complete is said of the newest entry alone, by `claims`: an older one does not know of what was withdrawn since.
+What is complete is said of the newest entry alone, by `log.progress`: an older one does not know what was withdrawn
+since.
 """
 
 from __future__ import annotations

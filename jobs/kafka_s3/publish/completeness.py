@@ -6,7 +6,7 @@
 When a partition of time `[start, end)` of a topic is complete, with `due = end + lateness`:
 
     the connector has exported the topic up to `due`: by the newest entry each of its Kafka partitions has reached that
-    time (`claims`); and
+    time (`log.progress`); and
     under the extractor Record, every Kafka partition's position is at or above Kafka's first offset dated `due` or
     later, or above all there is where no record is. What an open transaction holds lies above every position.
 

@@ -52,7 +52,7 @@ Step = Finish | Void | Make | Nothing
 class Forecast:
     """What comes next, which topics a run would see for the first time, and what it would leave out.
 
-    `accepted`: troubles that the configuration allows. A run writes them down first; the plan shown here is that of
+    `accepted`: anomalies that the configuration allows. A run writes them down first; the plan shown here is that of
     the other partitions.
     """
 

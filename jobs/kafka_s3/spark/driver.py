@@ -157,14 +157,14 @@ def _warn_of_clear_text(context: SparkContext) -> None:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    handover = DriverContext.take(os.environ)
-    lookups = lookups_of(os.environ, secrets=handover.secrets.get)
+    context = DriverContext.take(os.environ)
+    lookups = lookups_of(os.environ, secrets=context.secrets.get)
     loaded = load(
         arguments.connector,
         worker=arguments.worker,
         lookups=lookups,
-        kafka_connection=handover.kafka,
-        aws_connection=handover.aws,
+        kafka_connection=context.kafka,
+        aws_connection=context.aws,
     )
     return loaded.settings
 

@@ -1,4 +1,4 @@
-"""Converted batches, and the parts of them that belong to one family of objects."""
+"""Converted batches, and the parts of them that belong to one object group."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafka_s3.write.routing import GroupKey
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some records of a batch for one family: row i of each column is the batch's record `indexes[i]`."""
+    """Some records of a batch for one object group: row i of each column is the batch's record `indexes[i]`."""
 
     batch: RecordBatch
     columns: tuple[Rows, ...]
@@ -45,7 +45,7 @@ class Prepared:
     keys: GroupKey | Sequence[GroupKey | None]
 
     def chunks(self, stop: int) -> Iterator[tuple[GroupKey, Chunk]]:
-        """The records below `stop`, those of one family together."""
+        """The records below `stop`, those of one object group together."""
         times = self.paths.times
         if isinstance(self.keys, GroupKey):
             for start, end in runs(self.excluded, stop):
@@ -56,7 +56,7 @@ class Prepared:
             yield key, self.picked(key, group)
 
     def together(self, stop: int) -> dict[GroupKey, list[int]]:
-        """The records of each family, where there may be several."""
+        """The records of each group, where there may be several."""
         assert not isinstance(self.keys, GroupKey)
         found: dict[GroupKey, list[int]] = {}
         for index in self.kept(stop):

@@ -1,6 +1,6 @@
-"""A family of objects: the values of some records and what is stored beside them, under one name and in one commit.
+"""An object group: the values of some records and what is stored beside them, under one name and in one commit.
 
-Most families have one member. With `store.kafka.keys` and `store.kafka.headers` there are files of those beside the
+Most groups have one member. With `store.kafka.keys` and `store.kafka.headers` there are files of those beside the
 values, and Block-GZIP has an index; a tombstone that is written has keys and no value.
 """
 
@@ -48,7 +48,7 @@ class TimestampSpan:
 
 
 class Member(enum.Enum):
-    """What an object of a family holds; the word goes into the log."""
+    """What an object of a group holds; the word goes into the log."""
 
     VALUES = "values"
     KEYS = "keys"
@@ -60,7 +60,7 @@ class Member(enum.Enum):
 class WrittenObject:
     """An object that is in the store, under the key that was free or already held the same bytes.
 
-    `beside`: the other members of its family. `schema_id`: the registry's, of what its values are written under.
+    `beside`: the other members of its group. `schema_id`: the registry's, of what its values are written under.
     `times`: of its records, where the configuration looks at timestamps and a record has one.
     """
 
@@ -97,7 +97,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class OffsetSpan:
-    """The records of a family."""
+    """The records of an object group."""
 
     records: int
     first_offset: int
@@ -105,7 +105,7 @@ class OffsetSpan:
 
 
 class Upload(Protocol):
-    """A family on its way into the store; `close` or `abort` ends it."""
+    """An object group on its way into the store; `close` or `abort` ends it."""
 
     def part(self, member: int, body: bytes) -> None:
         """The next part of one member."""

@@ -1,4 +1,4 @@
-"""Which family of objects each record of a batch belongs to: by its path, and by what its values are written under."""
+"""Which object group each record of a batch belongs to: by its path, and by what its values are written under."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kafka_s3.write.object_group import Member
 
 @dataclass(frozen=True, slots=True)
 class GroupKind:
-    """The members of a family and their formats; `columns` are the numbers of the columns that these write."""
+    """The members of an object group and their formats; `columns` are the numbers of the columns that these write."""
 
     members: tuple[Member, ...]
     extensions: tuple[str, ...]
@@ -37,7 +37,7 @@ _Identity = tuple[str, bool, tuple[Schema | None, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupKey:
-    """Which family a record belongs to: its path, whether it is a tombstone, and what each column is written under.
+    """Which group a record belongs to: its path, whether it is a tombstone, and what each column is written under.
 
     There is one for each identity at a time, so that it is looked up by what it is and not by what it says.
     """
@@ -59,7 +59,7 @@ class GroupKey:
 
 
 class ObjectRouter:
-    """The families of one range. Memory: a key for each open family and those of one batch, and groups of schemas."""
+    """The object groups of one range. Memory: a key for each open one and those of one batch, and groups of schemas."""
 
     def __init__(self, settings: Settings) -> None:
         self._mode = settings.format.compatibility
@@ -69,7 +69,7 @@ class ObjectRouter:
 
     @property
     def extensions(self) -> tuple[str, ...]:
-        """Of a family's objects, that of the values first."""
+        """Of an object group's objects, that of the values first."""
         return self._with_value.extensions
 
     @property
@@ -84,7 +84,7 @@ class ObjectRouter:
         excluded: dict[int, Excluded],
         count: int,
     ) -> GroupKey | Sequence[GroupKey | None]:
-        """The family of every record, one for all if they have the same; `excluded` gets those that have none.
+        """The group of every record, one for all if they have the same; `excluded` gets those that have none.
 
         `nulls`: tombstones that are written. In the records' order: a newer schema changes what later ones are written
         under.
@@ -170,7 +170,7 @@ _COLUMNS: Final = {Member.KEYS: "key", Member.HEADERS: "headers"}
 
 
 def _kinds(settings: Settings) -> tuple[GroupKind, GroupKind | None]:
-    """The families of this configuration: of records with a value, and of tombstones where these are written."""
+    """The object groups of this configuration: of records with a value, and of tombstones where these are written."""
     values = format_for(settings.format.file)
     members, extensions, formats = [Member.VALUES], [values.extension], [values]
     for member, file in ((Member.KEYS, settings.format.keys), (Member.HEADERS, settings.format.headers)):

@@ -1,9 +1,9 @@
-"""Families of data objects into the store: put-if-absent, adopt what is already there, else the next free name.
+"""Object groups into the store: put-if-absent, adopt what is already there, else the next free name.
 
 Nothing is ever overwritten. An object below `s3.part.size` is one PUT. A larger one goes out in parts; its bytes are
 gone once they are sent, so the question whether the name is free is asked before the first part, and once more by the
-condition at the end. The members of a family share the suffix of their name: one that is taken takes the whole family
-to the next one.
+condition at the end. The members of an object group share the suffix of their name: one that is taken takes the whole
+group to the next one.
 
 Tags (`s3.object.tagging`) go with a PUT. Those of an object in parts are known at its end only, and follow in a
 request of their own; so they do for an object that is adopted, whose first writer may have got no further, or may
@@ -28,7 +28,7 @@ from kafka_s3.write.object_group import Body, OffsetSpan, WrittenObject
 
 
 class ObjectGroupUpload:
-    """A `families.Upload` over an object store; `names` has one name for each member."""
+    """An `object_group.Upload` over an object store; `names` has one name for each member."""
 
     def __init__(
         self, store: ObjectStore, layout: KeyLayout, names: Sequence[DataName], *, tagging: Tagging | None = None
@@ -95,7 +95,7 @@ class ObjectGroupUpload:
         return self._store.put_if_absent(key, body.last, metadata=metadata)
 
     def _complete(self, bodies: Sequence[Body], tags: Mapping[str, str]) -> Sequence[str]:
-        """Adopt a family that an earlier try completed, else complete ours."""
+        """Adopt an object group that an earlier try completed, else complete ours."""
         ours = self._names
         for names in self._taken:
             self._names = names

@@ -4,7 +4,7 @@ Everything here follows from the records' own order, so that a retry writes the 
 depend on clocks or on how the broker cut its answers.
 
 Memory: at most `part_size_bytes` of encoded bytes per open object, one more part while it is sent, and one batch;
-`open_objects_max` families of objects are open at once.
+`open_objects_max` object groups are open at once.
 """
 
 from __future__ import annotations
@@ -198,8 +198,8 @@ class RangeWriter:
 
     def abort(self) -> None:
         """Give up what is open; objects that are closed stay, as orphans that a retry adopts."""
-        for family in self._open.values():
-            family.upload.abort()
+        for group in self._open.values():
+            group.upload.abort()
         self._open.clear()
 
     def _excluded(self, columns: Sequence[Rows], paths: Paths) -> tuple[dict[int, Excluded], frozenset[int]]:
@@ -258,9 +258,9 @@ class RangeWriter:
             self._refuse(rejected, batch, index)
 
     def _append_each(self, prepared: Prepared, stop: int) -> None:
-        """Records of several families.
+        """Records of several object groups.
 
-        A batch's records of one family are written together: different objects have nothing to do with each other,
+        A batch's records of one group are written together: different objects have nothing to do with each other,
         unless so many are open that one has to close for another.
         """
         together = prepared.together(stop)
@@ -276,17 +276,17 @@ class RangeWriter:
         stamps = chunk.timestamps() if key.kind.has_index or self._settings.notes_timestamps else None
         start, stop = 0, len(chunk.indexes)
         while start < stop:
-            family = self._open.get(key)
-            if family is not None and self._is_over(family, chunk.time_at(start)):
+            group = self._open.get(key)
+            if group is not None and self._is_over(group, chunk.time_at(start)):
                 self._close(key, ClosedBy.ROTATE_INTERVAL)
-                family = None
-            family = family or self._open_family(key, chunk, start)
-            count, closed_by = self._fitting(family, columns[0], chunk, start)
+                group = None
+            group = group or self._open_group(key, chunk, start)
+            count, closed_by = self._fitting(group, columns[0], chunk, start)
             if stamps is not None:
-                family.dated(stamps[start : start + count])
+                group.dated(stamps[start : start + count])
                 if key.kind.has_index:
-                    note(family.encoders[0], chunk, stamps, start, start + count)
-            size = family.append(columns, start, start + count, chunk.offset_at(start + count - 1))
+                    note(group.encoders[0], chunk, stamps, start, start + count)
+            size = group.append(columns, start, start + count, chunk.offset_at(start + count - 1))
             self._records += count
             self._tombstones_written += count if key.is_tombstone else 0
             self._bytes += size
@@ -294,32 +294,32 @@ class RangeWriter:
             if closed_by is not None:
                 self._close(key, closed_by)
 
-    def _fitting(self, family: ObjectGroup, rows: Any, chunk: Chunk, start: int) -> tuple[int, ClosedBy | None]:
+    def _fitting(self, group: ObjectGroup, rows: Any, chunk: Chunk, start: int) -> tuple[int, ClosedBy | None]:
         """How many rows from `start` on belong to an object, at least one, and what closes it after them."""
         limits = self._settings.limits
         count, closed_by = len(chunk.indexes) - start, None
-        if limits.flush_size is not None and family.records + count >= limits.flush_size:
-            count, closed_by = limits.flush_size - family.records, ClosedBy.FLUSH_SIZE
+        if limits.flush_size is not None and group.records + count >= limits.flush_size:
+            count, closed_by = limits.flush_size - group.records, ClosedBy.FLUSH_SIZE
         if limits.object_bytes_max is not None:
-            room = limits.object_bytes_max - family.plain_size
-            full = family.encoders[0].rows_until(rows, start, start + count, room)
+            room = limits.object_bytes_max - group.plain_size
+            full = group.encoders[0].rows_until(rows, start, start + count, room)
             if full is not None and (full < count or closed_by is None):
                 count, closed_by = full, ClosedBy.OBJECT_BYTES
         if limits.rotate_interval_ms is not None and isinstance(chunk.times, Sequence):
             for row in range(start + 1, start + count):
-                if self._is_over(family, chunk.time_at(row)):
+                if self._is_over(group, chunk.time_at(row)):
                     # The record is the first of the next object, which `_append` sees when it comes to it.
                     return row - start, None
         return count, closed_by
 
-    def _is_over(self, family: ObjectGroup, at_ms: int | None) -> bool:
+    def _is_over(self, group: ObjectGroup, at_ms: int | None) -> bool:
         """Whether a record of this time comes `rotate.interval.ms` or more after an object's first one."""
         interval_ms = self._settings.limits.rotate_interval_ms
-        if interval_ms is None or at_ms is None or family.first_ms is None:
+        if interval_ms is None or at_ms is None or group.first_ms is None:
             return False
-        return at_ms - family.first_ms >= interval_ms
+        return at_ms - group.first_ms >= interval_ms
 
-    def _open_family(self, key: GroupKey, chunk: Chunk, row: int) -> ObjectGroup:
+    def _open_group(self, key: GroupKey, chunk: Chunk, row: int) -> ObjectGroup:
         while len(self._open) >= self._settings.limits.open_objects_max:
             self._close(self._oldest_first()[0], ClosedBy.OPEN_OBJECTS)
         tp, first, kind = chunk.batch.tp, chunk.offset_at(row), key.kind
@@ -327,7 +327,7 @@ class RangeWriter:
             DataName(tp.topic, key.path, tp.partition, first, extension, generation=self._generation)
             for extension in kind.extensions
         ]
-        family = ObjectGroup(
+        group = ObjectGroup(
             upload=self._open_upload(names),
             members=kind.members,
             encoders=tuple(made.open(target) for made, target in zip(kind.formats, key.targets, strict=True)),
@@ -337,12 +337,12 @@ class RangeWriter:
             first_ms=chunk.time_at(row),
             schema_id=key.targets[0].id if key.targets[0] is not None else None,
         )
-        self._open[key] = family
+        self._open[key] = group
         self._sorting.opened(key)
-        return family
+        return group
 
     def _oldest_first(self) -> list[GroupKey]:
-        """The open families; by offset, since how batches were cut shows in the order of opening."""
+        """The open object groups; by offset, since how batches were cut shows in the order of opening."""
         return sorted(self._open, key=lambda key: self._open[key].first_offset)
 
     def _close(self, key: GroupKey, closed_by: ClosedBy) -> None:

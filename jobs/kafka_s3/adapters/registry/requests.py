@@ -1,6 +1,6 @@
 """How requests are sent and answers are read: confluent-kafka's client, and the limits that it lacks.
 
-Its own retries are off: `retries.py` has them all.
+Its own retries are off: `retry.py` has them all.
 """
 
 from __future__ import annotations

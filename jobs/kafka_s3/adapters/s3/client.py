@@ -1,6 +1,6 @@
 """How requests are sent: endpoint, signature, proxy, bodies.
 
-The SDK's own retries are off: `retries.py` has them all. Its default checksums are off, too, because many stores
+The SDK's own retries are off: `retry.py` has them all. Its default checksums are off, too, because many stores
 refuse them; the log holds the SHA-256 of every object. HTTPS trusts the CAs in AWS_CA_BUNDLE, else botocore's own.
 """
 

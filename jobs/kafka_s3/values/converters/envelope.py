@@ -48,7 +48,7 @@ class _Parts(msgspec.Struct, forbid_unknown_fields=True):
     payload: msgspec.Raw
 
 
-_PARTS: Final = msgspec.json.Decoder(_Parts)  # on import, as commit_log's: ranges are converted in several threads
+_PARTS: Final = msgspec.json.Decoder(_Parts)  # on import: ranges are converted in several threads
 
 
 class _Known:

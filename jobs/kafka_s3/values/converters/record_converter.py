@@ -22,7 +22,7 @@ _NO_KEY = Unwritable("the key is null, and store.kafka.keys=true wants one", Sta
 
 
 class RecordConverter:
-    """Converts batches; the first column is that of the values, the others stand in the order of the family.
+    """Converts batches; the first column is that of the values, the others stand in the order of the object group.
 
     `doing`: what was done last, for whoever has to say where it went wrong.
     """

@@ -146,6 +146,6 @@ class _Version:
     format_version: int | None = None
 
 
-# Made while one thread alone imports this: see `commit_log`.
+# Made while one thread alone imports this: see `log.documents`.
 _VERSIONS: Final = msgspec.json.Decoder(_Version)
 _INDEXES: Final = msgspec.json.Decoder(BlockIndex)
