@@ -6,8 +6,12 @@ SHELL := /bin/bash
 CLEAN_ENV := tools/clean_env.sh
 PYTHON := $(CLEAN_ENV) .venv/bin/python
 # Processes that share the tests; WORKERS=0 runs them one after the other, in this one.
-WORKERS ?= auto
-PYTEST := -m pytest -n $(WORKERS) --maxprocesses 4
+ifeq ($(origin WORKERS), undefined)
+WORKERS = auto
+# Those with a scheduler or a cluster wait for minutes: one process more than there are cores is at work meanwhile.
+test-all: WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+endif
+PYTEST = -m pytest -n $(WORKERS) --maxprocesses 4
 MORE := scheduler or cluster or faults or browser or heavy
 
 .PHONY: help setup demo ui test test-all torture mutations bench screenshots lint constraints clean
@@ -27,8 +31,8 @@ ui: setup ## The same under Airflow, with its web page
 test: setup ## The tests that take minutes at most; ARGS="-k word" narrows them
 	@$(PYTHON) $(PYTEST) -m "not ($(MORE) or trial)" $(ARGS)
 
-test-all: test ## Those and the ones with a scheduler, a Spark cluster, killed runs, a browser or much memory
-	@$(PYTHON) $(PYTEST) -m "($(MORE)) and not trial" $(ARGS)
+test-all: setup ## Those and the ones with a scheduler, a Spark cluster, killed runs, a browser or much memory
+	@$(PYTHON) $(PYTEST) -m "not trial" $(ARGS)
 
 torture: setup ## Long trials: generated histories, killed runs; ARGS="-k seeds" narrows them
 	@$(PYTHON) -m pytest -m trial -s $(ARGS)
@@ -54,7 +58,7 @@ LOCKS := tools/requirements
 constraints: ## Resolve constraints.txt and tools/requirements anew from pyproject.toml, with hashes (needs uv)
 	@command -v uv >/dev/null || { echo "constraints: uv is needed; see https://docs.astral.sh/uv" >&2; exit 1; }
 	@$(COMPILE) --upgrade --extra dev pyproject.toml --output-file constraints.txt
-	@$(COMPILE) --upgrade --extra postgres --constraint constraints.txt pyproject.toml --output-file $(LOCKS)/image.txt
+	@$(COMPILE) --upgrade --extra postgres --extra protobuf --constraint constraints.txt pyproject.toml --output-file $(LOCKS)/image.txt
 	@$(COMPILE) --upgrade --constraint constraints.txt $(LOCKS)/java.in --output-file $(LOCKS)/java.txt
 	@$(COMPILE) --upgrade --constraint constraints.txt $(LOCKS)/build.in --output-file $(LOCKS)/build.txt
 	@grep '^hatchling==' $(LOCKS)/build.txt | cut -d ' ' -f 1 | sed 's/.*/constraints: pyproject.toml has to require &/'

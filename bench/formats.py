@@ -16,7 +16,7 @@ from rich.table import Table
 
 from bench.measure import Measured, measure
 from bench.output import console, spread
-from bench.records import AVRO, NEWER, PARTITIONS, PROMOTED, avro_values, produce, values
+from bench.records import AVRO, NEWER, PARTITIONS, PROMOTED, PROTO, avro_values, produce, protobuf_values, values
 from tools.parts.kafka import KafkaBroker
 from tools.parts.registry import SchemaRegistry
 from tools.parts.s3 import S3Server
@@ -32,6 +32,8 @@ _AVRO: Final = (
     "value.converter=io.confluent.connect.avro.AvroConverter\nvalue.converter.schema.registry.url={registry}\n"
     "format.class=io.confluent.connect.s3.format."
 )
+_PROTOBUF: Final = _AVRO.replace("avro.AvroConverter", "protobuf.ProtobufConverter")
+_ZSTD: Final = "parquet.ParquetFormat\nparquet.codec=zstd\n"
 _PARQUET: Final = "parquet.ParquetFormat\nparquet.codec=snappy\n"
 _BYTES: Final = "value.converter=org.apache.kafka.connect.converters.ByteArrayConverter\nformat.class="
 #: What is read, and the properties that say what becomes of it.
@@ -41,6 +43,9 @@ PATHS: Final = {
     "Avro to Avro, made anew": ("avro-promoted", f"{_AVRO}avro.AvroFormat\nschema.compatibility=BACKWARD\n"),
     "Avro to Parquet, snappy": ("avro", f"{_AVRO}{_PARQUET}"),
     "Avro to Parquet, projected": ("avro", f"{_AVRO}{_PARQUET}schema.compatibility=BACKWARD\n"),
+    "Avro to Parquet, zstd": ("avro", f"{_AVRO}{_ZSTD}"),
+    "Protobuf to Parquet, zstd": ("protobuf", f"{_PROTOBUF}{_ZSTD}"),
+    "Protobuf to JSON": ("protobuf", f"{_PROTOBUF}json.JsonFormat\n"),
     "Avro to JSON": ("avro", f"{_AVRO}json.JsonFormat\n"),
     "JSON to Parquet by a schema": ("json", f"{_JSON}{_PARQUET}export.value.schema.file={{schema}}\n"),
     "JSON to JSON": ("json", f"{_JSON}json.JsonFormat\n"),
@@ -102,6 +107,9 @@ def formats(servers: Servers, records: int, repetitions: int) -> None:
     median = {name: statistics.median(each.cpu_s for each in found) for name, found in costs.items()}
     gain = median["Avro to Avro, made anew"] / median["Avro to Avro"]
     console.print(f"Avro that is decoded and encoded costs {gain:.1f} times what copying its bytes does")
+    for format, goal in (("Parquet, zstd", " (goal 1.5x)"), ("JSON", "")):
+        ratio = median[f"Protobuf to {format}"] / median[f"Avro to {format}"]
+        console.print(f"Protobuf to {format}: {ratio:.2f} times the CPU of Avro{goal}")
     blocks = costs["bytes, Block-GZIP"]
     for name in ("JSON to JSON, gzip", "bytes, gzip"):
         cpu = median["bytes, Block-GZIP"] / median[name]
@@ -138,6 +146,8 @@ class _Tasks:
         if topic.startswith("avro"):
             newer = PROMOTED if "promoted" in topic else NEWER
             found = avro_values(records, self._register(topic, AVRO), self._register(topic, newer), newer, partitions)
+        elif topic.startswith("protobuf"):
+            found = protobuf_values(records, self._register_text(topic, PROTO, "PROTOBUF"))
         return produce(self._servers.kafka.bootstrap_servers, topic, found, partitions)
 
     def cost(self, name: str, records: int) -> Cost:
@@ -177,6 +187,9 @@ class _Tasks:
         )
 
     def _register(self, topic: str, schema: object) -> int:
+        return self._register_text(topic, json.dumps(schema), "AVRO")
+
+    def _register_text(self, topic: str, text: str, kind: str) -> int:
         from confluent_kafka.schema_registry import Schema
 
-        return self._registry.client().register_schema(f"{topic}-value", Schema(json.dumps(schema), "AVRO"))
+        return self._registry.client().register_schema(f"{topic}-value", Schema(text, kind))

@@ -16,7 +16,9 @@ if "CI" not in os.environ:
     hypothesis_settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     hypothesis_settings.load_profile("here")
 
-_FOREIGN = re.compile(r"AIRFLOW_|SPARK_|PYSPARK_|AWS_|KAFKA_S3_(?!CACHE$)|PYTHON(PATH|HOME)$|HADOOP_CONF_DIR$")
+_FOREIGN = re.compile(
+    r"AIRFLOW_|SPARK_|PYSPARK_|AWS_|KAFKA_S3_(?!CACHE$)|PYTHON(PATH|HOME|DONTWRITEBYTECODE)$|HADOOP_CONF_DIR$"
+)
 
 # At import: what is tested may read the environment when it is imported itself.
 for _name in [name for name in os.environ if _FOREIGN.match(name)]:
@@ -42,6 +44,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Groups:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    nameless = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    if nameless:  # processes that share the tests would not agree on their names
+        raise pytest.UsageError(f"Give the parameters ids that are the same in every process: {nameless[:3]}")
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: rank(item.nodeid))
 

@@ -13,16 +13,51 @@ from xdist.scheduler import LoadScopeScheduling
 
 #: Folders whose tests share an installation that takes a minute to start.
 SHARED = ("tests/scheduler",)
-#: The longest groups, by what they take in CI.
-LONGEST: tuple[str, ...] = ("tests/scheduler",)
+#: Files of such a folder whose tests have another installation.
+APART = ("tests/scheduler/test_postgresql.py",)
+#: The groups that take minutes, the longest first.
+LONGEST: tuple[str, ...] = (
+    "tests/scheduler",
+    "tests/cluster/test_cluster.py",
+    "tests/airflow/test_dags_test.py",
+    "tests/scheduler/test_postgresql.py",
+    "tests/faults/test_races.py",
+    "tests/faults/test_store_faults.py",
+    "tests/conditions/test_leaders.py",
+    "tests/conditions/test_elections.py",
+    "tests/faults/test_run_faults.py",
+    "tests/faults/test_kills.py",
+    "tests/airflow/test_own_dags.py",
+    "tests/airflow/test_alarms.py",
+    "tests/airflow/test_bad_input.py",
+    "tests/airflow/test_verification.py",
+    "tests/page/test_browser.py",
+    "tests/wiring/test_bad_input.py",
+    "tests/wiring/test_bad_log.py",
+    "tests/cli/test_real_parts.py",
+    "tests/pairs/test_reproducible.py",
+    "tests/airflow/test_integrity.py",
+    "tests/adapters/test_kafka_errors.py",
+    "tests/adapters/test_kafka_rights.py",
+    "tests/interleavings/test_interleavings.py",
+    "tests/readers/test_read_back.py",
+    "tests/scenario/test_exactly_once.py",
+    "tests/examples/test_examples.py",
+    "tests/contract/test_object_store.py",
+    "tests/golden/test_golden.py",
+)
 
 
 def group_of(nodeid: str) -> str:
     """
-    >>> group_of("tests/scheduler/test_intervals.py::test_late"), group_of("tests/export/test_gc.py::test_age[1]")
-    ('tests/scheduler', 'tests/export/test_gc.py')
+    >>> group_of("tests/scheduler/test_intervals.py::test_late"), group_of("tests/gc/test_gc.py::test_age[1]")
+    ('tests/scheduler', 'tests/gc/test_gc.py')
+    >>> group_of("tests/scheduler/test_postgresql.py::test_runs_of_every_kind")
+    'tests/scheduler/test_postgresql.py'
     """
     file = nodeid.partition("::")[0]
+    if file in APART:
+        return file
     return next((folder for folder in SHARED if file.startswith(f"{folder}/")), file)
 
 

@@ -4,7 +4,8 @@ set -euo pipefail
 for name in $(compgen -e); do
   case $name in
     KAFKA_S3_CACHE) ;;
-    AIRFLOW_* | SPARK_* | PYSPARK_* | AWS_* | KAFKA_S3_* | HADOOP_CONF_DIR | PYTHONPATH | PYTHONHOME | VIRTUAL_ENV)
+    AIRFLOW_* | SPARK_* | PYSPARK_* | AWS_* | KAFKA_S3_* | HADOOP_CONF_DIR | PYTHONPATH | PYTHONHOME | \
+      PYTHONDONTWRITEBYTECODE | VIRTUAL_ENV)
       unset "$name"
       ;;
   esac

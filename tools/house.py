@@ -3,7 +3,7 @@
     .venv/bin/python -m tools.house
 
 prints the floors, the lowest last, with each room's lines and what it imports; then every circle between two modules,
-and every import that is not allowed. It ends with 1 if there is any. `tests/engine/test_layers.py` is the same as a
+and every import that is not allowed. It ends with 1 if there is any. `tests/house/test_layers.py` is the same as a
 test.
 """
 
@@ -33,15 +33,17 @@ FLOORS: Final[tuple[tuple[str, ...], ...]] = (
     ("log",),
     ("adapters.kafka", "adapters.known_schemas", "adapters.memory", "adapters.registry", "adapters.s3"),
     ("adapters.retry", "adapters.watched"),
-    ("values.converters", "values.partitioners"),
+    ("values.partitioners", "values.transforms"),
+    ("values.converters",),
     ("values.formats",),
     ("values.rows",),
     ("settings",),
+    ("protobuf",),
     ("adapters.retry_policy", "avro", "bounds", "joda", "ports", "user_defined"),
     ("dead_letter",),
     ("records", "errors", "sentences"),
     ("attempts", "crash_points", "events", "naming", "ordered_pool", "ranges", "shown", "signing"),
-    ("version",),  # kafka_s3/__init__.py
+    ("file_template", "version"),  # kafka_s3/__init__.py
 )
 
 #: What each room may know: all that it does, and no more.
@@ -84,7 +86,7 @@ KNOWS: Final[Mapping[str, str]] = {
     ),
     "write": (
         "attempts avro crash_points dead_letter errors log naming ports ranges records settings shown "
-        "user_defined values.converters values.formats values.partitioners values.rows"
+        "user_defined values.converters values.formats values.partitioners values.rows values.transforms"
     ),
     "plan": "errors joda log ports ranges settings version",
     "log": "bounds errors naming ordered_pool ports ranges signing",
@@ -95,11 +97,16 @@ KNOWS: Final[Mapping[str, str]] = {
     "adapters.s3": "adapters.retry adapters.retry_policy errors ports settings user_defined",
     "adapters.retry": "errors settings",
     "adapters.watched": "ports ranges records",
-    "values.converters": "avro errors ports records settings shown values.formats values.rows",
+    "values.converters": "avro errors ports protobuf records settings shown values.formats values.rows",
     "values.partitioners": "avro errors joda naming records settings shown user_defined values.rows",
+    "values.transforms": (
+        "avro errors ports records settings shown user_defined values.converters values.formats values.rows"
+    ),
     "values.formats": "avro errors settings user_defined values.rows",
-    "values.rows": "avro",
-    "settings": "avro errors joda naming shown signing user_defined",
+    "values.rows": "avro ranges records",
+    "naming": "file_template",
+    "settings": "avro errors file_template joda naming protobuf shown signing user_defined",
+    "protobuf": "avro shown",
     "avro": "shown",
     "bounds": "naming",
     "joda": "shown",

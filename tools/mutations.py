@@ -79,9 +79,10 @@ MUTATIONS: Final = (
         "delete on void",
         (
             Edit(
-                "jobs/kafka_s3/export/run.py",
+                "jobs/kafka_s3/export/closing.py",
                 "        tell(PlanVoided(seq=plan.seq, reason=why_not))\n",
                 "        tell(PlanVoided(seq=plan.seq, reason=why_not))\n"
+                "        from kafka_s3.naming import parse_data_key\n\n"
                 "        for each in plan.ranges:\n"
                 "            for info in list(exporter.store.list(settings.layout.topic_prefix(each.topic))):\n"
                 "                name = parse_data_key(settings.layout, each.topic, info.key)\n"
@@ -105,7 +106,7 @@ MUTATIONS: Final = (
                 "LATER = []\n\n\nclass ObjectGroupUpload:\n",
             ),
             Edit(
-                "jobs/kafka_s3/export/run.py",
+                "jobs/kafka_s3/export/closing.py",
                 "    committed = exporter.log.put_entry(entry)\n",
                 "    committed = exporter.log.put_entry(entry)\n"
                 "    from kafka_s3.write.uploads import LATER\n\n"
@@ -113,8 +114,9 @@ MUTATIONS: Final = (
             ),
             Edit(
                 "jobs/kafka_s3/export/run.py",
-                "    try:\n        _run(exporter",
-                "    from kafka_s3.write.uploads import LATER\n\n    LATER.clear()\n    try:\n        _run(exporter",
+                "    state = begin(exporter, request, tell)\n    try:\n",
+                "    from kafka_s3.write.uploads import LATER\n\n    LATER.clear()\n"
+                "    state = begin(exporter, request, tell)\n    try:\n",
             ),
         ),
     ),
@@ -128,12 +130,12 @@ MUTATIONS: Final = (
             ),
             Edit("jobs/kafka_s3/export/task.py", "_entry(task, planned.end, written", "_entry(task, end, written"),
             Edit(
-                "jobs/kafka_s3/export/outcome.py",
+                "jobs/kafka_s3/export/accounting.py",
                 "            assert position[planned.tp] == planned.end,",
                 "            assert position[planned.tp] <= planned.end,",
             ),
             Edit(
-                "jobs/kafka_s3/export/outcome.py",
+                "jobs/kafka_s3/export/accounting.py",
                 "        assert planned.start == position[planned.tp], "
                 'f"{planned.offsets} does not start at the position"\n',
                 "",
@@ -143,9 +145,9 @@ MUTATIONS: Final = (
     Mutation(
         "commit a later split without its predecessor",
         (
-            Edit("jobs/kafka_s3/export/outcome.py", "        if planned.tp in stopped:\n", "        if False:\n"),
+            Edit("jobs/kafka_s3/export/accounting.py", "        if planned.tp in stopped:\n", "        if False:\n"),
             Edit(
-                "jobs/kafka_s3/export/outcome.py",
+                "jobs/kafka_s3/export/accounting.py",
                 "        assert planned.start == position[planned.tp], "
                 'f"{planned.offsets} does not start at the position"\n',
                 "",
@@ -156,7 +158,7 @@ MUTATIONS: Final = (
         "reuse a lost sequence number",
         (
             Edit(
-                "jobs/kafka_s3/export/run.py",
+                "jobs/kafka_s3/export/closing.py",
                 "        committed = same_commit(committed.winner, entry)\n",
                 "        newest = exporter.log.newest()\n"
                 "        import msgspec\n\n"
@@ -172,7 +174,7 @@ MUTATIONS: Final = (
         (
             Edit(
                 "jobs/kafka_s3/plan/changes.py",
-                "    return Changes(why, gone)\n",
+                "    return Changes(why, replaced)\n",
                 "    return Changes({}, frozenset())\n",
             ),
         ),
@@ -212,8 +214,8 @@ MUTATIONS: Final = (
         (
             Edit(
                 "jobs/kafka_s3/export/append.py",
-                "        if topic not in exported.others and topics[topic].positions[p] >= end\n",
-                "        if topic not in exported.others\n",
+                "        if topic not in accounted.replaced_topics and topics[topic].positions[p] >= end\n",
+                "        if topic not in accounted.replaced_topics\n",
             ),
         ),
     ),
@@ -231,8 +233,8 @@ MUTATIONS: Final = (
             ),
             Edit(
                 "jobs/kafka_s3/plan/planner.py",
-                "    behind = [tp for tp in tps if run_ends.offsets[tp] > world.position(tp)]\n",
-                "    behind = [tp for tp in tps if run_ends.offsets.get(tp, 0) > world.position(tp)]\n",
+                "    behind = [tp for tp in tps if run_ends.offsets[tp] > snapshot.position(tp)]\n",
+                "    behind = [tp for tp in tps if run_ends.offsets.get(tp, 0) > snapshot.position(tp)]\n",
             ),
         ),
     ),
@@ -273,7 +275,7 @@ MUTATIONS: Final = (
         "read the oldest claim of an epoch",
         (
             Edit(
-                "jobs/kafka_s3/log/store.py",
+                "jobs/kafka_s3/log/epochs.py",
                 "    for info in log.store.list(layout.epoch_prefix, limit=1):\n",
                 "    for info in list(log.store.list(layout.epoch_prefix))[-1:]:\n",
             ),

@@ -5,7 +5,7 @@ what the words mean. A room knows only rooms further down, in this order:
 
 - `cli`: the commands.
 - `spark`: the Spark driver.
-- `wiring`: the one place that chooses adapters.
+- `wiring`: the one place that chooses adapters; ranges in threads where there is no Spark.
 - `report`: status, health, forecast, preview.
 - `publish`: asset events, markers of completeness, what was committed.
 - `adopt`, `dead_letters`, `gc`, `reexport`, `rewind`, `sign`, `verify`: one operation each.
@@ -17,6 +17,7 @@ what the words mean. A room knows only rooms further down, in this order:
 - `adapters`: Kafka, S3, the registry; the same in memory.
 - `values`: bytes of Kafka to rows to bytes of objects.
 - `settings`: a connector file as frozen values.
+- `protobuf`: schemas and messages of Protobuf.
 - `avro`: schemas and values under them.
 - `joda`: times, zones and patterns as Joda-Time has them.
 
@@ -31,6 +32,7 @@ What everything shares:
 - `errors`: the tree of errors, with exit statuses.
 - `bounds`: what numbers and names of stored documents may be.
 - `naming`: every key, made and read.
+- `file_template`: names of objects by a template.
 - `ranges`: topic-partitions and offset ranges.
 - `signing`: signatures over what a log holds.
 - `shown`: text that is safe to show.

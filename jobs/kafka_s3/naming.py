@@ -2,8 +2,10 @@
 
 Data keys are the Connect S3 sink's (reference: its TopicPartitionWriter's file names):
 `<topics.dir>/<topic>/<encoded partition>/<topic>+<kafka partition>+<start offset><suffixes><extension>`.
-The start offset is that of the first record in the object. Suffixes are ours and appear only when needed:
-`+g<n>` for generation n > 0, then `+<k>` when the name was taken by other bytes.
+The start offset is that of the first record in the object. Where a transform gave records another topic, the folder is
+that topic's, and the file's name stays that of the topic they were read from: two topics never meet in one name.
+Suffixes are ours and appear only when needed: `+g<n>` for generation n > 0, then `+<k>` when the name was taken by
+other bytes.
 
 Keys of Block-GZIP are those of the connector that the format comes from, with our suffixes:
 `<s3.prefix>/<yyyy-mm-dd>/<topic>-<kafka partition, 5 digits>-<start offset, 12 digits><suffixes><extension>`.
@@ -19,11 +21,14 @@ import re
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
+from kafka_s3.file_template import FileTemplate, filled, pattern
+
 #: Names beyond an object's own that are tried, as many as the sink probes.
 COLLISIONS_MAX = 100
 SEQ_DIGITS = 19
 #: The last part of the key of a marker, which is no data object.
 MARKER_NAME = "_COMPLETE.json"
+_FOLDER = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 _SEQ_TOP = 10**SEQ_DIGITS - 1
 #: More entries than a log can come to have; a key beyond it is nobody's. So the next number can always be written.
 SEQ_MAX = 10**18
@@ -50,6 +55,12 @@ class KeyLayout:
     file_delim: str = "+"
     offset_pad_width: int = 10
     naming: Naming = Naming.CONNECT
+    file_template: FileTemplate = ()  # of the last part of a key; unset, it is the sink's
+    routed: bool = False  # transforms may give records another topic, whose folder they then lie in
+
+    def listed_prefix(self, topic: str) -> str:
+        """The prefix under which all objects of a topic's records are found, whichever folders they lie in."""
+        return f"{self.topics_dir}{self.directory_delim}" if self.routed else self.topic_prefix(topic)
 
     def topic_prefix(self, topic: str) -> str:
         """The prefix that every data key of a topic begins with; a blank `topics.dir` is left out."""
@@ -60,7 +71,10 @@ class KeyLayout:
 
 @dataclass(frozen=True, slots=True)
 class DataName:
-    """What a data key says: which records of which topic-partition, from which offset on."""
+    """What a data key says: which records of which topic-partition, from which offset on.
+
+    `folder`: the topic that a transform gave the records, where it is another.
+    """
 
     topic: str
     encoded_partition: str
@@ -69,6 +83,7 @@ class DataName:
     extension: str
     generation: int = 0
     collision: int = 0
+    folder: str | None = None
 
     def next_free(self) -> DataName:
         """The name to try when this one is taken by other bytes."""
@@ -100,30 +115,40 @@ def format_data_key(layout: KeyLayout, name: DataName) -> str:
         return format_block_key(layout.topics_dir, name)
     f = layout.file_delim
     file = f"{name.topic}{f}{name.partition}{f}{name.start_offset:0{layout.offset_pad_width or 1}d}"
+    if layout.file_template:
+        file = "".join(filled(part, name.topic, name.partition, name.start_offset) for part in layout.file_template)
     if name.generation:
         file += f"{f}g{name.generation}"
     if name.collision:
         file += f"{f}{name.collision}"
     middle = f"{name.encoded_partition}{layout.directory_delim}" if name.encoded_partition else ""
-    return f"{layout.topic_prefix(name.topic)}{middle}{file}{name.extension}"
+    return f"{layout.topic_prefix(name.folder or name.topic)}{middle}{file}{name.extension}"
 
 
 def parse_data_key(layout: KeyLayout, topic: str, key: str) -> DataName | None:
     """The name behind a key of `topic`, or `None` if it is no data key of this layout."""
     if layout.naming is Naming.BLOCK_GZIP:
         return parse_block_key(layout.topics_dir, topic, key)
-    prefix = layout.topic_prefix(topic)
+    prefix, folder = layout.topic_prefix(topic), None
     if not key.startswith(prefix):
-        return None
+        found = _FOLDER.match(key[len(layout.listed_prefix(topic)) :]) if layout.routed else None
+        if found is None or not key.startswith(prefix := layout.topic_prefix(found[0])):
+            return None
+        folder = found[0]
     d, f = re.escape(layout.directory_delim), re.escape(layout.file_delim)
     # The extension starts at the first dot: Kafka's partition, offset and the suffixes hold none. A topic may hold
     # the delimiter of directories ("-", say), so the key is not split at it.
-    shape = rf"(?:(.+){d})?{re.escape(topic)}{f}(\d+){f}(\d+)(?:{f}g([1-9]\d*))?(?:{f}([1-9]\d*))?(\..*)?"
+    file = rf"{re.escape(topic)}{f}(?P<partition>\d+){f}(?P<offset>\d+)"
+    if layout.file_template:
+        file = "".join(pattern(part, topic) for part in layout.file_template)
+    shape = rf"(?:(?P<path>.+){d})?{file}(?:{f}g(?P<g>[1-9]\d*))?(?:{f}(?P<k>[1-9]\d*))?(?P<extension>\..*)?"
     match = re.fullmatch(shape, key[len(prefix) :], re.ASCII | re.DOTALL)
     if match is None:
         return None
-    encoded, partition, offset, generation, collision, extension = match.groups(default="")
-    name = DataName(topic, encoded, int(partition), int(offset), extension, int(generation or 0), int(collision or 0))
+    said = match.groupdict(default="")
+    partition, offset = int(said["partition"]), int(said["offset"])
+    suffixes = int(said["g"] or 0), int(said["k"] or 0)
+    name = DataName(topic, said["path"], partition, offset, said["extension"], *suffixes, folder)
     # Only what `format` would write is ours: this refuses other paddings and leading zeros.
     return name if format_data_key(layout, name) == key else None
 

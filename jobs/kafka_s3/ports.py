@@ -265,26 +265,35 @@ class RecordSource(Protocol):
     def open(self, offsets: OffsetRange) -> RangeReader: ...
 
 
+#: A number, or Glue's id of a schema's version as text.
+SchemaId = int | str
+
+
 @dataclass(frozen=True, slots=True)
 class RegisteredSchema:
     """What a registry holds under an id: the schema as it was registered, of type AVRO, JSON or PROTOBUF.
 
-    `references`: the schemas it refers to, and those they refer to, each before those that need it.
+    `references`: the schemas it refers to, and those they refer to, each before those that need it. `names`: what each
+    of these is called where it is referred to: of PROTOBUF the path that imports it; empty for AVRO, whose types say.
+    `version`: where the id is that of a version. `status`: Glue's word for whether it may be used.
     """
 
-    id: int
+    id: SchemaId
     text: str
     type: str = "AVRO"
     references: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    version: int | None = None
+    status: str = "AVAILABLE"
 
 
 class SchemaRegistry(Protocol):
     """A schema registry. Errors: `RegistryUnavailable` after the retries, `RegistryRefused` at once."""
 
-    def schema(self, id: int) -> RegisteredSchema | None:
+    def schema(self, id: SchemaId) -> RegisteredSchema | None:
         """The schema of an id; `None` if the registry has none. An id is asked for once, whatever the answer."""
 
-    def versions(self, subject: str) -> Mapping[int, int]:
+    def versions(self, subject: str) -> Mapping[SchemaId, int]:
         """The version of every schema id of a subject; empty if there is no such subject. Asked for once."""
 
     def known(self) -> KnownSchemas:
@@ -303,8 +312,8 @@ class Registries:
 class KnownSchemas:
     """What a driver asked a registry, so that its tasks need not."""
 
-    schemas: Mapping[int, RegisteredSchema] = field(default_factory=dict)
-    versions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    schemas: Mapping[SchemaId, RegisteredSchema] = field(default_factory=dict)
+    versions: Mapping[str, Mapping[SchemaId, int]] = field(default_factory=dict)
 
 
 class DeadLetterSink(Protocol):

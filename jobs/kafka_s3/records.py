@@ -15,6 +15,12 @@ from kafka_s3.ranges import TopicPartition
 Headers = Sequence[tuple[str, bytes | None]]
 
 
+class HeaderText(bytes):
+    """Text in UTF-8 that a transform put into a header: it is written as it is, whatever converts headers."""
+
+    __slots__ = ()
+
+
 class RecordBatch(Protocol):
     """Consecutive visible records of one topic-partition, offsets ascending, never empty."""
 

@@ -2,7 +2,7 @@
 
 Two things never reach a log, a terminal or a page: characters that are none to look at, and, unless the user asks for
 it (`errors.log.include.messages`), what records hold. A reason quotes a record through `quoted` and in no other way
-(tests/engine/test_reasons.py holds every module to it). What is quoted stands between marks, so that a reason can pass
+(tests/house/test_reasons.py holds every module to it). What is quoted stands between marks, so that a reason can pass
 through other sentences on its way; the place where it is said decides by `said` whether the content stays.
 """
 

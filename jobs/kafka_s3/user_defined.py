@@ -17,6 +17,8 @@ from kafka_s3.shown import quoted
 PARTITIONER: Final = ("encode",)
 EXTRACTOR: Final = ("extract",)
 FORMAT: Final = ("begin", "encode", "end")
+TRANSFORM: Final = ("apply",)
+PREDICATE: Final = ("test",)
 CREDENTIALS_PROVIDER: Final = ("credentials",)
 
 _PATH: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)

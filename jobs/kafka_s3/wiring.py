@@ -19,6 +19,7 @@ from kafka_s3.log.store import Log, open_log
 from kafka_s3.plan.results import RangeResult, Task
 from kafka_s3.ports import Broker, KnownSchemas, ObjectStore, RecordSource, Registries, SchemaRegistry
 from kafka_s3.settings.converters import ConverterSettings
+from kafka_s3.settings.glue import GlueSettings
 from kafka_s3.settings.model import Settings
 
 #: More objects than two batches have messages, which are freed as batches are: Python's own threshold (700) would look
@@ -56,6 +57,10 @@ def make_registries(settings: Settings, known: Known = NOTHING_KNOWN) -> Registr
     def make(converter: ConverterSettings, schemas: KnownSchemas) -> SchemaRegistry | None:
         if converter.registry is None:
             return None
+        if isinstance(converter.registry, GlueSettings):
+            from kafka_s3.adapters.s3.glue import GlueRegistry
+
+            return GlueRegistry(settings.s3, converter.registry, schemas)
         from kafka_s3.adapters.registry import ConfluentRegistry
 
         return ConfluentRegistry(converter.registry, schemas)

@@ -6,7 +6,7 @@ Airflow imports this package in every one of its processes.
 
 - `dags`: connector files to DAGs.
 - `task_group`: the three tasks as a task group.
-- `tasks`: what `plan` and `complete` do.
+- `tasks`: what `plan` and `complete` do; which errors and exit statuses Airflow does not retry.
 - `operators`: the operator of `export`: spark-submit.
 - `driver_output`: what the driver tells, read line by line.
 - `schedules`: a connector's schedule as Airflow takes it.

@@ -32,7 +32,7 @@ class FromAirflow:
     """A connector's settings, and what the Spark driver needs to come to the same ones."""
 
     settings: Settings
-    handover: DriverContext
+    driver_context: DriverContext
 
 
 def load_connector(path: Path, *, only_looks: bool = False) -> FromAirflow:

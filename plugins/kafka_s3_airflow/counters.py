@@ -41,6 +41,7 @@ def counted(entry: Entry) -> dict[str, int]:
         "bytes": sum(done.bytes for done in entry.ranges),
         "objects": sum(len(done.objects) for done in entry.ranges),
         "rejected": sum(done.rejected for done in entry.ranges),
+        "filtered": sum(done.filtered for done in entry.ranges),
     }
 
 

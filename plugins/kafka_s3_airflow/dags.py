@@ -19,6 +19,7 @@ from airflow.sdk import DAG, get_parsing_context
 
 from kafka_s3.errors import Problem
 from kafka_s3.settings import Outline
+from kafka_s3.settings.files import SUFFIXES
 from kafka_s3.settings.reach import FILE_ROOTS, reach_of
 from kafka_s3.settings.validators import BROKEN_TAG
 from kafka_s3_airflow.reexport import reexport_dag, reexport_id
@@ -27,7 +28,6 @@ from kafka_s3_airflow.task_group import HOURLY, document_of, export_group, expor
 from kafka_s3_airflow.verification import verify_dag, verify_id
 
 WORKER_FILE: Final = "worker.properties"
-SUFFIXES: Final = (".properties", ".json")
 START: Final = datetime(2020, 1, 1, tzinfo=UTC)
 
 
@@ -88,7 +88,8 @@ def _ids(connector: str) -> tuple[str, ...]:
 
 
 def _is_connector(path: Path) -> bool:
-    return path.suffix in SUFFIXES and path.name != WORKER_FILE and not path.name.startswith(".") and path.is_file()
+    named_so = path.suffix.lower() in SUFFIXES and path.name != WORKER_FILE and not path.name.startswith(".")
+    return named_so and path.is_file()
 
 
 def _shared_name(known: Outline | None, names: Counter[str]) -> tuple[str, ...]:

@@ -54,14 +54,14 @@ class ExportOperator(SparkSubmitOperator):
         die_with_supervisor()
         connection = check_spark(self._conn_id)
         with for_airflow():
-            handover = load_connector(Path(self.connector)).handover
+            driver_context = load_connector(Path(self.connector)).driver_context
         self.application_args = self._arguments(context)
         self._spark_binary = find_spark_submit(connection, os.environ)
         output = DriverOutput()
         hook = self._hook = self._hook_with_conf(output)
         with scratch(os.environ) as folder:
             environment = driver_environment(os.environ, folder, local=is_local(hook))
-            environment |= handover.to_environment()
+            environment |= driver_context.to_environment()
             try:
                 self._refuse_to_go_on()
                 hook.submit(self.application, env=environment, preexec_fn=die_with_parent)

@@ -121,7 +121,7 @@ def complete(connector: str) -> None:
         )
     with for_airflow():
         from kafka_s3.bucket.window import check_window, log_layout
-        from kafka_s3.log.entries import Kind
+        from kafka_s3.bucket.window_state import CommittedWindow, window_state
         from kafka_s3.log.store import Log
         from kafka_s3.publish.announce import announcement
         from kafka_s3.wiring import make_store
@@ -131,12 +131,12 @@ def complete(connector: str) -> None:
         window = check_window(interval_of(context))
         entries = Log(make_store(settings), log_layout(settings, window), settings.log_key)
         bucket = settings.s3.bucket
-        pending, newest = announcement(entries, bucket, lambda _: False).seqs, entries.newest()
+        pending, state = announcement(entries, bucket, lambda _: False).seqs, window_state(entries.newest())
         events: Any = context["outlet_events"]
-        is_new = bool(pending) and newest is not None and newest.entry.kind is Kind.COMMIT
-        if is_new and newest is not None:
-            events[windows_asset_of(settings.name)].extra = _event(settings.name, bucket, entries, newest)
-            cast("dict[str, Any]", context)[_ANNOUNCED] = (entries, newest.entry.seq)
+        is_new = bool(pending) and isinstance(state, CommittedWindow)
+        if pending and isinstance(state, CommittedWindow):
+            events[windows_asset_of(settings.name)].extra = _event(settings.name, bucket, entries, state.commit)
+            cast("dict[str, Any]", context)[_ANNOUNCED] = (entries, state.commit.entry.seq)
         else:
             context["task"].outlets = []
     log.info("The window is announced." if is_new else "The window was announced before.")

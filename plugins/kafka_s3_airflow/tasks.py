@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafka_s3.events import Tell
     from kafka_s3.export.exporter import Exporter
     from kafka_s3.log.entries import Interval
-    from kafka_s3.log.store import Planned
+    from kafka_s3.log.plans import OpenPlan
     from kafka_s3.plan.planner import KafkaSnapshot
 
 log = logging.getLogger(__name__)
@@ -54,14 +54,14 @@ def plan(connector: str) -> bool:
         # What a failed run committed: Airflow stores no event of a task that fails, so its `complete` could not.
         announce(context, exporter.log, exporter.settings)
         request = RunRequest(context["run_id"], _try_number(context), interval, int(time.time() * 1000))
-        planned, world = prepare(exporter, request, tell_to(log.warning))
-        _say_what_is_planned(planned, world)
-    if planned is None and world.left_out:
+        planned, snapshot = prepare(exporter, request, tell_to(log.warning))
+        _say_what_is_planned(planned, snapshot)
+    if planned is None and snapshot.excluded:
         from kafka_s3.export.diagnosis import said
 
-        left_out = "\n".join(f"  {said(left, connector)}" for left in world.left_out)
-        text = f"Nothing else is new, and these partitions cannot be exported:\n{left_out}"
-        waits = EXIT_TEMPORARY in {left.exit_status for left in world.left_out}
+        excluded = "\n".join(f"  {said(left, connector)}" for left in snapshot.excluded)
+        text = f"Nothing else is new, and these partitions cannot be exported:\n{excluded}"
+        waits = EXIT_TEMPORARY in {left.exit_status for left in snapshot.excluded}
         raise AirflowException(text) if waits else AirflowFailException(text)
     return planned is not None
 
@@ -171,7 +171,7 @@ def _try_number(context: Context) -> int:
     return number
 
 
-def _say_what_is_planned(planned: Planned | None, world: KafkaSnapshot) -> None:
+def _say_what_is_planned(planned: OpenPlan | None, snapshot: KafkaSnapshot) -> None:
     if planned is None:
         log.info("Nothing is new: the export is skipped.")
     else:
@@ -179,5 +179,5 @@ def _say_what_is_planned(planned: Planned | None, world: KafkaSnapshot) -> None:
             log.info("Plan %s: %s [%s, %s)", planned.plan.seq, each.tp, each.start, each.end)
         for note in planned.plan.notes:
             log.info("Plan %s: %s", planned.plan.seq, note)
-    for left in world.left_out:
+    for left in snapshot.excluded:
         log.warning("Left out: %s", left)

@@ -79,7 +79,7 @@ def produce(rdkafka: ctypes.CDLL, broker: str, records: list[list[tuple[bytes, b
     rdkafka.rd_kafka_destroy(client)
 
 
-def test_a_header_name_that_is_not_utf_8_is_text_as_java_reads_it(rdkafka: ctypes.CDLL, broker: str) -> None:
+def test_a_header_name_that_is_not_utf_8_is_text_as_in_java(rdkafka: ctypes.CDLL, broker: str) -> None:
     """Every time it is asked for; values and other headers are as they were. Of several, the first has its text."""
     produce(
         rdkafka,

@@ -24,7 +24,8 @@ from kafka_s3.settings.converters import Converter
 from kafka_s3.settings.kafka import KafkaSettings
 from kafka_s3.settings.model import Settings
 from kafka_s3.values.rows import Stage
-from tests.adapters.test_kafka_errors import PASSWORD, SecuredPart
+from tests.adapters.test_kafka_errors import PASSWORD
+from tests.adapters.test_kafka_rights import SecuredPart
 from tests.support import make_settings
 from tools.parts.kafka import KafkaBroker
 from tools.parts.process import HOST

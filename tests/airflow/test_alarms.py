@@ -18,9 +18,9 @@ from kafka_s3.ports import Broker
 from kafka_s3.report.health import Health, look
 from kafka_s3_airflow.alarms import Alarm, Bounds, check, files_in, findings
 from tests.airflow.test_integrity import serialized, write
-from tests.export.test_health import MINUTE_MS, NINE, NOW, Timed
+from tests.house.test_documents import section
+from tests.report.test_health import MINUTE_MS, NINE, NOW, Timed
 from tests.support import HOUR_MS
-from tests.test_documents import section
 from tools.parts.kafka import KafkaBroker
 from tools.parts.s3 import MotoServer
 

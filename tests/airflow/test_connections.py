@@ -43,7 +43,7 @@ def test_connections(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
     extra = {"endpoint_url": "http://s:9000", "region_name": "eu-west-1", "aws_session_token": "token"}
     set_connection(monkeypatch, "aws_default", conn_type="aws", login="id", password="secret", extra=extra)
     found = load_connector(connector)
-    assert found.handover.kafka == {"bootstrap.servers": "k:9092", "ssl.key.password": "pw"}
+    assert found.driver_context.kafka == {"bootstrap.servers": "k:9092", "ssl.key.password": "pw"}
     assert found.settings.kafka.client["bootstrap.servers"] == "k:9092"
     s3 = found.settings.s3
     assert (s3.access_key_id, s3.secret_access_key, s3.session_token) == ("id", "secret", "token")
@@ -63,7 +63,7 @@ def test_the_key_of_the_log_comes_from_the_connection(monkeypatch: pytest.Monkey
     found = connections.load_connector(connector)
     assert found.settings.log_key.secrets == tuple(key.encode() for key in keys)
     assert set(keys) <= set(masked)
-    assert keys[0] in (found.handover.aws or {})["export.log.key"]
+    assert keys[0] in (found.driver_context.aws or {})["export.log.key"]
 
 
 def test_connections_by_name(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
@@ -88,7 +88,7 @@ def test_no_connections(monkeypatch: pytest.MonkeyPatch, connector: Path) -> Non
     connector.write_text(f"{CONNECTOR}consumer.override.bootstrap.servers=own:9092\n")
     monkeypatch.setattr("kafka_s3_airflow.connections.find_connection", lambda conn_id: None)
     found = load_connector(connector)
-    assert (found.handover.kafka, found.handover.aws) == (None, None)
+    assert (found.driver_context.kafka, found.driver_context.aws) == (None, None)
     monkeypatch.undo()
     connector.write_text(CONNECTOR)
     sample = {"bootstrap.servers": "broker:29092", "group.id": "my-group"}
@@ -133,7 +133,7 @@ def test_secrets(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
     monkeypatch.setenv("AIRFLOW_VAR_KEY-ID", "of-the-variable")
     monkeypatch.setenv("AIRFLOW_VAR_UNUSED", "unused")
     set_connection(monkeypatch, "key", conn_type="generic", password="of-the-connection")
-    handover = load_connector(connector).handover
+    handover = load_connector(connector).driver_context
     assert dict(handover.secrets) == {"key-id": "of-the-variable", "key": "of-the-connection"}
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from kafka_s3.publish.announce import mark
 from kafka_s3_airflow.counters import lag_after
-from tests.export.test_health import MINUTE_MS, NINE, Timed
+from tests.report.test_health import MINUTE_MS, NINE, Timed
 from tests.support import HOUR_MS, make_settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,8 +103,8 @@ def _start_metrics() -> None:
 
 
 def test_statsd_is_told_what_was_committed(statsd: StatsD) -> None:
-    """Records, bytes, objects, rejected and the lag behind the commit; with the connector in the name, too, for what
-    knows no tags."""
+    """Records, bytes, objects, rejected, filtered and the lag behind the commit; with the connector in the name, too,
+    for what knows no tags."""
     announce(exported("orders.eu"))
     lines = statsd.lines(10)
     assert "airflow.kafka_s3.records:2|c" in lines
@@ -113,9 +113,10 @@ def test_statsd_is_told_what_was_committed(statsd: StatsD) -> None:
         "airflow.kafka_s3.orders_eu.bytes:6|c",
         "airflow.kafka_s3.orders_eu.objects:1|c",
         "airflow.kafka_s3.orders_eu.rejected:1|c",
+        "airflow.kafka_s3.orders_eu.filtered:0|c",
         "airflow.kafka_s3.orders_eu.lag:2|g",
     }
-    assert len(lines) == 10
+    assert len(lines) == 12
 
 
 def test_each_commit_is_counted_once(statsd: StatsD) -> None:
@@ -127,7 +128,7 @@ def test_each_commit_is_counted_once(statsd: StatsD) -> None:
     announce(other)
     lines = statsd.lines(20)
     assert lines.count("airflow.kafka_s3.orders.records:2|c") == 1
-    assert len(lines) == 20
+    assert len(lines) == 24
 
 
 def test_tags_carry_the_connector(statsd: StatsD, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +139,7 @@ def test_tags_carry_the_connector(statsd: StatsD, monkeypatch: pytest.MonkeyPatc
     announce(exported())
     lines = statsd.lines(5)
     assert "airflow.kafka_s3.records,connector=orders:2|c" in lines
-    assert len(lines) == 5
+    assert len(lines) == 6
 
 
 def test_off_is_off() -> None:

@@ -13,9 +13,9 @@ from kafka_s3.errors import KafkaUnavailable
 from kafka_s3.ports import Broker
 from kafka_s3.report.health import Health, State, look
 from kafka_s3_airflow.metrics import CONTENT_TYPE, Seen, text
-from tests.export.test_health import MINUTE_MS, NINE, NOW, Timed
+from tests.house.test_documents import section
+from tests.report.test_health import MINUTE_MS, NINE, NOW, Timed
 from tests.support import HOUR_MS, make_settings
-from tests.test_documents import section
 
 Samples = dict[tuple[str, str, str | None], float]
 
@@ -66,6 +66,7 @@ def test_every_number_is_a_sample(health: Health) -> None:
         "kafka_s3_time_to_loss_seconds": 6600,
         "kafka_s3_overdue_seconds": 0,
         "kafka_s3_rejected_ratio": pytest.approx(1 / 3),
+        "kafka_s3_filtered_ratio": 0,
         "kafka_s3_last_commit_timestamp_seconds": NOW / 1000 - 25,
         "kafka_s3_last_commit_records_per_second": 0.5,
         "kafka_s3_partitions_failed": 0,

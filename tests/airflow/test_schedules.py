@@ -20,7 +20,7 @@ from kafka_s3.settings.schedule import ScheduleSettings, cron_problem
 from kafka_s3_airflow.schedules import BoundaryTimetable, MidnightTimetable, next_interval
 from tests.airflow.test_integrity import dags_of, healthy, write
 from tests.airflow.test_timetable import at, local, ms, of_airflow, scheduled, shown
-from tests.engine.test_cron import expressions
+from tests.plan.test_cron import expressions
 
 BERLIN = "Europe/Berlin"
 

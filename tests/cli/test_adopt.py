@@ -11,9 +11,9 @@ from click.testing import Result
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Assignment
 
+from tests.adopt.sink import Encode, Sink, by_field
 from tests.cli.command import call, call_process
 from tests.cli.conftest import SECRET, Connector
-from tests.export.sink import Encode, Sink, by_field
 
 # How the sink's partitioner encodes an offset, and the properties that make ours do the same: the field `o` of a record
 # is its offset, and its time in milliseconds.

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 from tests.cli.command import PLAIN, call, write_properties
-from tests.engine.members import HEADERS, KEYS, WRITE, record, settings_with
-from tests.export.bad_records import TEN, World
+from tests.export.bad_records import TEN, BadRecordExport
+from tests.write.members import HEADERS, KEYS, WRITE, record, settings_with
 
 BESIDE = {**KEYS, **HEADERS, **WRITE}
 
@@ -30,7 +30,7 @@ def test_the_glob_matches_values_alone(tmp_path: Path) -> None:
     """Of all that an export writes, tombstones included, it matches the objects whose records are the values."""
     glob = re.search(r"\*\[0-9\]\S+", _note(tmp_path, BESIDE))
     assert glob is not None
-    world = World(settings_with(PLAIN, BESIDE, TEN))
+    world = BadRecordExport(settings_with(PLAIN, BESIDE, TEN))
     headers = (("h", b"1"),)
     world.produce(
         *(record(offset, value, headers=headers) for offset, value in enumerate([b'{"n":1}', None, b'{"n":2}']))

@@ -16,7 +16,7 @@ from kafka_s3.settings import load
 from kafka_s3.settings.model import Settings
 from kafka_s3.settings.variables import Lookups
 from tests.cli.command import PLAIN, call, write_properties
-from tests.export.logs import HandMade
+from tests.log.logs import HandMade
 from tools.parts.s3 import MotoServer
 
 TP = TopicPartition("orders", 0)

@@ -15,7 +15,7 @@ from kafka_s3.naming import LogLayout
 from kafka_s3.settings.s3 import S3Settings
 from tests.cli.command import PLAIN, call, call_process, write_properties
 from tests.cli.conftest import SECRET, Connector
-from tests.export.letters import TIME_MS, commit_letters, letter
+from tests.dead_letters.letters import TIME_MS, commit_letters, letter
 from tools.parts.s3 import MotoServer
 
 

@@ -94,7 +94,7 @@ def test_a_loss_says_the_command_that_resolves_it(connector: Connector) -> None:
     assert _call(connector, "verify").exit_code == 0
 
 
-def test_a_topic_created_again_says_the_command_that_resolves_it(connector: Connector) -> None:
+def test_a_topic_created_again_says_the_command_to_give(connector: Connector) -> None:
     connector.produce(6)
     _run(connector)
     connector.broker.delete_topic(connector.topic)

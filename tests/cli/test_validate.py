@@ -170,7 +170,7 @@ def _table(text: str) -> dict[str, list[str]]:
     return {first: rest for first, *rest in rows}
 
 
-def test_a_time_based_file_shows_what_is_in_effect_and_what_is_ignored(tmp_path: Path) -> None:
+def test_a_time_based_file_shows_what_applies(tmp_path: Path) -> None:
     """Values, sources and meanings; what only another partitioner or the sink itself reads is listed with why."""
     ignored = {"partition.field.name": "f", "timestamp.field": "at", "rotate.file.on.partition.change": "false"}
     config = write_properties(tmp_path / "orders.properties", {**PLAIN, **_TIME_BASED, **ignored})

@@ -9,7 +9,7 @@ from kafka_s3.ranges import TopicPartition
 from kafka_s3.rewind.rewind import look, rewind
 from kafka_s3.settings.run import Policies
 from tests.cli.command import call
-from tests.export.attention import Patient, printed
+from tests.report.attention import Patient, printed
 from tests.support import request
 
 

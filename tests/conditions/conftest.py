@@ -8,10 +8,10 @@ from typing import Final
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from tests.conditions.world import Meanwhile, World
+from tests.conditions.harness import LiveTopic, Meanwhile
 from tools.parts.kafka import KafkaBroker
 
-Make = Callable[..., World]
+Make = Callable[..., LiveTopic]
 
 
 @pytest.fixture
@@ -20,14 +20,14 @@ def make_world(kafka: KafkaBroker, topic_name: str) -> Make:
 
     def make(
         properties: dict[str, str] | None = None, *, topic: str = topic_name, client: dict[str, str] | None = None
-    ) -> World:
-        return World(kafka, topic, properties or {}, client or {})
+    ) -> LiveTopic:
+        return LiveTopic(kafka, topic, properties or {}, client or {})
 
     return make
 
 
 @pytest.fixture
-def world(make_world: Make) -> World:
+def world(make_world: Make) -> LiveTopic:
     """One topic of one partition, exported in objects of three records."""
     return make_world().create()
 
@@ -52,7 +52,7 @@ def _alter(kafka: KafkaBroker, operation: AlterConfigOpType) -> None:
 MOMENTS: Final = ("before the reading", "while it is read", "after the last record")
 
 
-def recreation(world: World, when: str) -> Meanwhile:
+def recreation(world: LiveTopic, when: str) -> Meanwhile:
     """Of a topic whose records 0 and 1 are exported and 2 to 1199 are not: at a moment of the next run it is created
     again, with 5000 to 6199 in it."""
     world.send(0, 1)
@@ -68,7 +68,7 @@ def recreation(world: World, when: str) -> Meanwhile:
     return happens[when]
 
 
-def _fill(world: World, numbers: Iterable[int]) -> None:
+def _fill(world: LiveTopic, numbers: Iterable[int]) -> None:
     for number in numbers:
         world.send_bytes(b'{"n":%d}' % number, now=False)
     world.flush()

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.conditions.conftest import Make
-from tests.conditions.world import World
+from tests.conditions.harness import LiveTopic
 
 pytestmark = pytest.mark.faults
 
@@ -16,13 +16,13 @@ DAY_BEGINS = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 IN_2100 = 4_102_444_800_000
 
 
-def hourly(world: World, hour: int, *, late_ms: int = 60_000) -> None:
+def hourly(world: LiveTopic, hour: int, *, late_ms: int = 60_000) -> None:
     """The run for one hour of the day, a minute after it unless said otherwise."""
     end = DAY_BEGINS + (hour + 1) * HOUR
     world.run_well(interval=(end - HOUR, end), now_ms=end + late_ms)
 
 
-def fill(world: World, hour: int) -> list[int]:
+def fill(world: LiveTopic, hour: int) -> list[int]:
     """Four records of an hour, a quarter of an hour apart."""
     numbers = [10 * hour + quarter for quarter in range(4)]
     for quarter, number in enumerate(numbers):
@@ -31,7 +31,7 @@ def fill(world: World, hour: int) -> list[int]:
 
 
 @pytest.mark.parametrize("kind", ["committed", "aborted", "two of them", "the first record"])
-def test_one_record_of_2100(world: World, kind: str) -> None:
+def test_one_record_of_2100(world: LiveTopic, kind: str) -> None:
     """One record of 2100, seen or aborted, holds up no hourly run: each of them exports all that was there."""
     expected: list[int] = []
     for hour in range(12):
@@ -50,7 +50,7 @@ def test_one_record_of_2100(world: World, kind: str) -> None:
     assert any("in the future: read up to the LSO" in note for note in notes)
 
 
-def test_a_record_of_2100_behind_what_is_new(world: World) -> None:
+def test_a_record_of_2100_behind_what_is_new(world: LiveTopic) -> None:
     """What arrives after a run's hour waits for its own run, until a record of 2100 lies before it."""
     fill(world, 0)
     fill(world, 1)
@@ -64,7 +64,7 @@ def test_a_record_of_2100_behind_what_is_new(world: World) -> None:
     world.check([*range(4), *range(10, 14), 5000, *range(20, 24)])
 
 
-def test_missed_hours_with_a_record_of_2100(world: World) -> None:
+def test_missed_hours_with_a_record_of_2100(world: LiveTopic) -> None:
     """A run that finds eleven hours missed, with a record of 2100 among them, takes all of them and nothing twice."""
     expected = fill(world, 0)
     hourly(world, 0)
@@ -111,7 +111,7 @@ def test_out_of_order_by_hours(make_world: Make, seed: int, late_ms: int) -> Non
     world.check(sent)
 
 
-def test_an_early_record_that_is_exported_already(world: World) -> None:
+def test_an_early_record_that_is_exported_already(world: LiveTopic) -> None:
     """A record three hours early was exported while it was of the future. Runs that are made a day late find it first,
     below their position, and export what follows it all the same, hour by hour."""
     expected = [*fill(world, 0), 5000]
@@ -124,7 +124,7 @@ def test_an_early_record_that_is_exported_already(world: World) -> None:
         world.check(expected)
 
 
-def test_hours_without_anything(world: World) -> None:
+def test_hours_without_anything(world: LiveTopic) -> None:
     """Each hour in which nothing came is one entry of the log and nothing besides, and costs the next one nothing."""
     expected = fill(world, 0)
     hourly(world, 0)

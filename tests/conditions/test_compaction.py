@@ -8,7 +8,7 @@ import json
 import pytest
 
 from tests.conditions.conftest import Make
-from tests.conditions.world import Died, Meanwhile, World, die, until
+from tests.conditions.harness import Died, LiveTopic, Meanwhile, die, until
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("cleaner")]
 
@@ -22,7 +22,7 @@ COMPACTED = {
 }
 
 
-class Compacted(World):
+class Compacted(LiveTopic):
     """A compacted topic. Each call of `put` is a batch, and a segment of its own."""
 
     clock_ms = 1_000_000

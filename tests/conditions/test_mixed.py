@@ -10,7 +10,7 @@ import pytest
 
 from kafka_s3.errors import EXIT_DONE, EXIT_TEMPORARY
 from tests.conditions.conftest import Make
-from tests.conditions.world import Died, Meanwhile, Transaction, World, die, nothing, rows_of
+from tests.conditions.harness import Died, LiveTopic, Meanwhile, Transaction, die, nothing, rows_of
 
 pytestmark = pytest.mark.faults
 
@@ -22,7 +22,7 @@ HOUR = 3_600_000
 class History:
     """What happens to a topic, and which records its readers may ever see."""
 
-    def __init__(self, world: World, dice: random.Random) -> None:
+    def __init__(self, world: LiveTopic, dice: random.Random) -> None:
         self.world = world.create(2)
         self.dice = dice
         self.partitions = 2
@@ -41,7 +41,7 @@ class History:
         self.number += count
         self.clock_ms += self.dice.randrange(HOUR)
         early = self.dice.choice([0, 0, 0, 2 * HOUR, -3 * HOUR])
-        to: World | Transaction = self.world if self.open is None else self.producer
+        to: LiveTopic | Transaction = self.world if self.open is None else self.producer
         to.send(*numbers, partition=partition, timestamp_ms=self.clock_ms + early)
         assert self.world.end(partition) == begin + count
         return [(partition, begin + index, number) for index, number in enumerate(numbers)]

@@ -7,7 +7,7 @@ import pytest
 from kafka_s3.errors import EXIT_DATA
 from kafka_s3.log.entries import Entry, Kind
 from tests.conditions.conftest import MOMENTS, Make, recreation
-from tests.conditions.world import Died, Meanwhile, World, die
+from tests.conditions.harness import Died, LiveTopic, Meanwhile, die
 
 pytestmark = pytest.mark.faults
 
@@ -15,21 +15,21 @@ RECORD = {"export.on.data.loss": "record"}
 RESTART = {"export.on.topic.recreated": "restart"}
 
 
-def gaps(world: World) -> list[tuple[int, int, int]]:
+def gaps(world: LiveTopic) -> list[tuple[int, int, int]]:
     """Partition, start and end of everything that the log says is lost; `status` says the same."""
     said = [gap for _, gap in world.status().gaps][::-1]
     assert said == [gap for entry in world.entries() for gap in entry.gaps]
     return [(gap.partition, gap.start, gap.end) for gap in said]
 
 
-def restarts(world: World) -> list[tuple[int, int, int]]:
+def restarts(world: LiveTopic) -> list[tuple[int, int, int]]:
     """Partition, position and generation of everything that began anew."""
     found = [restart for entry in world.entries() for restart in entry.restarts]
     assert not any(restart.withdrawn for restart in found)
     return [(restart.partition, restart.position, restart.generation) for restart in found]
 
 
-def checkpoint(world: World) -> Entry:
+def checkpoint(world: LiveTopic) -> Entry:
     """The entry that accepts something: there is one besides the first, and nothing but it moves a position."""
     _, *later = [entry for entry in world.entries() if entry.kind is Kind.CHECKPOINT]
     (entry,) = later

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conditions.conftest import Make
-from tests.conditions.world import World
+from tests.conditions.harness import LiveTopic
 
 pytestmark = pytest.mark.faults
 
@@ -64,7 +64,7 @@ def test_what_a_record_may_lack(make_world: Make) -> None:
     _proved(world, 2)
 
 
-def test_codecs_mixed(world: World) -> None:
+def test_codecs_mixed(world: LiveTopic) -> None:
     """Batches of every compression codec, mixed in one partition, are read alike."""
     producers = {codec: world.producer(**{"compression.type": codec}) for codec in CODECS}
     number = 0
@@ -160,7 +160,7 @@ def test_no_time_to_partition_by(make_world: Make, at: int) -> None:
     assert (done.records, done.rejected) == (2, 1)
 
 
-def _proved(world: World, records: int) -> None:
+def _proved(world: LiveTopic, records: int) -> None:
     world.check_accounts()
     verified: Any = world.verified()
     assert [str(finding) for finding in verified.findings] == []

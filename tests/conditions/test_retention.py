@@ -6,12 +6,12 @@ import pytest
 
 from kafka_s3.errors import EXIT_DATA
 from tests.conditions.conftest import Make
-from tests.conditions.world import Meanwhile, World
+from tests.conditions.harness import LiveTopic, Meanwhile
 
 pytestmark = pytest.mark.faults
 
 
-def test_before_the_first_run(world: World) -> None:
+def test_before_the_first_run(world: LiveTopic) -> None:
     """A topic whose start is gone when it is first seen is exported from where it begins; nothing is a loss."""
     world.send(*range(10))
     world.delete_before(4)
@@ -20,7 +20,7 @@ def test_before_the_first_run(world: World) -> None:
     assert world.positions() == {0: 10}
 
 
-def test_an_empty_log_that_begins_late(world: World) -> None:
+def test_an_empty_log_that_begins_late(world: LiveTopic) -> None:
     """A topic that was emptied before it was first seen goes on from its end."""
     world.send(0, 1, 2)
     world.delete_before(3)
@@ -32,7 +32,7 @@ def test_an_empty_log_that_begins_late(world: World) -> None:
     world.check([3])
 
 
-def test_of_what_is_exported(world: World) -> None:
+def test_of_what_is_exported(world: LiveTopic) -> None:
     """Retention of exported records is nobody's loss, up to the very position."""
     world.send(*range(5))
     world.run_well()
@@ -61,7 +61,7 @@ def test_before_a_run(make_world: Make) -> None:
         assert world.positions() == {0: 2, 1: 2}
     status = world.status()
     assert not status.is_ok
-    assert [str(left.tp) for left in status.left_out] == [f"{world.topic}-0"]
+    assert [str(left.tp) for left in status.excluded] == [f"{world.topic}-0"]
 
 
 @pytest.mark.parametrize("start", [3, 6], ids=["in the middle", "up to the end"])

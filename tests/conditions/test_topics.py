@@ -8,13 +8,13 @@ import pytest
 
 from kafka_s3.errors import EXIT_DATA
 from tests.conditions.conftest import MOMENTS, Make, recreation
-from tests.conditions.world import Meanwhile, World
+from tests.conditions.harness import LiveTopic, Meanwhile
 
 pytestmark = pytest.mark.faults
 
 
 @pytest.mark.parametrize("same_size", [True, False], ids=["as many records", "more records"])
-def test_recreated_between_runs(world: World, same_size: bool) -> None:
+def test_recreated_between_runs(world: LiveTopic, same_size: bool) -> None:
     """A topic that was deleted and created again is left out, with both ids, whatever offsets it has reached; what was
     exported before stays, and nothing of the new one is taken for it."""
     world.send(0, 1, 2)
@@ -50,7 +50,7 @@ def test_deleted_for_good(make_world: Make, topic_name: str) -> None:
     """A topic that is gone is named, and the others go on; out of `topics` it is forgotten, its export kept."""
     other = f"{topic_name}-b"
     world = make_world({"topics": f"{topic_name},{other}"}).create()
-    beside = World(world.part, other, store=world.store).create()
+    beside = LiveTopic(world.part, other, store=world.store).create()
     world.send(0, 1)
     beside.send(5)
     world.run_well()
@@ -73,7 +73,7 @@ def test_deleted_during_a_run(make_world: Make, topic_name: str) -> None:
     """A topic that goes between the plan and the reading fails alone: the other topic of the plan is committed."""
     other = f"{topic_name}-b"
     world = make_world({"topics": f"{topic_name},{other}", "export.read.timeout.ms": "5000"}).create()
-    beside = World(world.part, other, store=world.store).create()
+    beside = LiveTopic(world.part, other, store=world.store).create()
     world.send(0, 1)
     beside.send(5)
     report = world.run(meanwhile=Meanwhile([lambda: world.part.delete_topic(topic_name)]))
@@ -82,7 +82,7 @@ def test_deleted_during_a_run(make_world: Make, topic_name: str) -> None:
     assert [row["n"] for row in world.rows()] == [5]
 
 
-def test_partitions_added_between_runs(world: World) -> None:
+def test_partitions_added_between_runs(world: LiveTopic) -> None:
     """Partitions that are added are exported from their first offset on."""
     world.send(0, 1)
     world.run_well()
@@ -132,7 +132,7 @@ def test_names_that_differ_by_dot_and_underscore(make_world: Make, topic_name: s
     base = topic_name.replace("-", "")
     names = [f"{base}.b", f"{base}b", base]
     world = make_world({"topics": ",".join(names)}, topic=names[0])
-    topics = [World(world.part, name, store=world.store).create() for name in names]
+    topics = [LiveTopic(world.part, name, store=world.store).create() for name in names]
     for number, topic in enumerate(topics):
         topic.send(number)
     world.run_well()
@@ -142,7 +142,7 @@ def test_names_that_differ_by_dot_and_underscore(make_world: Make, topic_name: s
     assert (verified.findings, verified.orphans) == ((), ())
 
 
-def test_no_records(world: World) -> None:
+def test_no_records(world: LiveTopic) -> None:
     """A topic without a record is seen, its position kept, no object made; a second run writes nothing at all."""
     world.run_well()
     world.check([])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.conditions.conftest import Make
-from tests.conditions.world import Meanwhile, World
+from tests.conditions.harness import LiveTopic, Meanwhile
 
 pytestmark = pytest.mark.faults
 
 
-def test_aborted_in_the_middle(world: World) -> None:
+def test_aborted_in_the_middle(world: LiveTopic) -> None:
     """Aborted records between others are passed over and counted as offsets without a record."""
     world.send(0, 1, 2)
     world.transaction().begin().send(90, 91, 92).abort()
@@ -20,7 +20,7 @@ def test_aborted_in_the_middle(world: World) -> None:
     assert (world.positions(), world.skipped()) == ({0: 9}, 4)
 
 
-def test_aborted_at_the_tail(world: World) -> None:
+def test_aborted_at_the_tail(world: LiveTopic) -> None:
     """An export ends behind aborted records at the very end of the log, and a second run finds nothing new."""
     world.send(0, 1)
     world.transaction().begin().send(90, 91, 92).abort()
@@ -32,7 +32,7 @@ def test_aborted_at_the_tail(world: World) -> None:
     assert len(world.store.contents()) == written
 
 
-def test_nothing_but_aborted(world: World) -> None:
+def test_nothing_but_aborted(world: LiveTopic) -> None:
     """A partition in which nobody may see a record makes no object, and its offsets are committed as holes."""
     world.transaction().begin().send(90, 91).abort()
     world.run_well()
@@ -40,7 +40,7 @@ def test_nothing_but_aborted(world: World) -> None:
     assert (world.positions(), world.skipped(), world.objects()) == ({0: 3}, 3, [])
 
 
-def test_markers_at_the_tail(world: World) -> None:
+def test_markers_at_the_tail(world: LiveTopic) -> None:
     """The markers of committed transactions hold the last offsets of the log and are no records."""
     transaction = world.transaction()
     for number in range(3):
@@ -69,7 +69,7 @@ def test_invisible_batches(make_world: Make, sent: str) -> None:
     assert world.skipped() == 3 * len(sent) - len(visible)
 
 
-def test_many_small_aborted(world: World) -> None:
+def test_many_small_aborted(world: LiveTopic) -> None:
     """A hundred aborted transactions, between and behind records, in one partition and in ranges of three offsets."""
     transaction = world.transaction()
     for number in range(100):
@@ -81,7 +81,7 @@ def test_many_small_aborted(world: World) -> None:
     assert (world.positions(), world.skipped()) == ({0: 204}, 200)
 
 
-def test_interleaved(world: World) -> None:
+def test_interleaved(world: LiveTopic) -> None:
     """Of two transactions that take turns in one partition the committed one is exported, the aborted one is not."""
     kept, dropped = world.transaction().begin(), world.transaction().begin()
     for number in range(6):
@@ -115,7 +115,7 @@ def test_ranges_begin_inside_transactions(make_world: Make, size: int) -> None:
     assert len(world.ranges()) == -(-26 // size)
 
 
-def test_a_log_that_begins_inside_an_aborted_transaction(world: World) -> None:
+def test_a_log_that_begins_inside_an_aborted_transaction(world: LiveTopic) -> None:
     """Of an aborted transaction whose first records are gone the others are still invisible."""
     aborted = world.transaction().begin()
     for number in range(6):
@@ -159,7 +159,7 @@ def test_over_partitions(make_world: Make) -> None:
 
 
 @pytest.mark.parametrize("ends", ["commit", "abort"])
-def test_open_during_whole_runs(world: World, ends: str) -> None:
+def test_open_during_whole_runs(world: LiveTopic, ends: str) -> None:
     """An open transaction holds back what follows it for run after run; once it ends, all of that comes once."""
     world.send(0, 1)
     transaction = world.transaction().begin().send(90, 91)
@@ -177,7 +177,7 @@ def test_open_during_whole_runs(world: World, ends: str) -> None:
 
 
 @pytest.mark.parametrize("ends", ["commit", "abort"])
-def test_ends_while_a_plan_is_read(world: World, ends: str) -> None:
+def test_ends_while_a_plan_is_read(world: LiveTopic, ends: str) -> None:
     """A transaction that ends between the plan and the reading changes nothing of the plan; the next run has it."""
     world.send(0, 1)
     transaction = world.transaction().begin().send(90, 91)
@@ -188,7 +188,7 @@ def test_ends_while_a_plan_is_read(world: World, ends: str) -> None:
     world.check([0, 1, 90, 91, 2] if ends == "commit" else [0, 1, 2])
 
 
-def test_open_under_an_interval(world: World) -> None:
+def test_open_under_an_interval(world: LiveTopic) -> None:
     """By interval too, nothing behind an open transaction is taken, and nothing of it is missing afterwards."""
     hour = 3_600_000
     world.send(0, timestamp_ms=hour + 1)

@@ -21,7 +21,7 @@ from kafka_s3.settings.connect import DeadLetters
 from kafka_s3.settings.kafka import KafkaSettings
 from kafka_s3.settings.model import Settings
 from tests.adapters.test_letter_topic import read
-from tests.export.letters import commit_letters, letter
+from tests.dead_letters.letters import commit_letters, letter
 from tests.support import make_settings
 from tools.parts.kafka import KafkaBroker
 

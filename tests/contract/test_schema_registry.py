@@ -19,7 +19,7 @@ from kafka_s3.settings.registry import RegistrySettings
 from tools.parts.registry import SchemaRegistry as RegistryPart
 
 
-class World(Protocol):
+class RegistryUnderTest(Protocol):
     """A registry from outside: where schemas are registered, and who asks for them."""
 
     def register(self, subject: str, schema: object, *, references: Sequence[tuple[str, str, int]] = ()) -> int: ...
@@ -51,7 +51,7 @@ class RealWorld:
 
 
 @pytest.fixture(params=["memory", "real"])
-def world(request: pytest.FixtureRequest) -> World:
+def world(request: pytest.FixtureRequest) -> RegistryUnderTest:
     if request.param == "memory":
         return MemoryWorld()
     return RealWorld(request.getfixturevalue("registry_server"))
@@ -67,7 +67,7 @@ def optional(name: str, *more: str) -> dict[str, object]:
     return {"type": "record", "name": name, "fields": [{"name": "first", "type": "int"}, *later]}
 
 
-def test_a_schema_by_its_id(world: World, topic_name: str) -> None:
+def test_a_schema_by_its_id(world: RegistryUnderTest, topic_name: str) -> None:
     """What was registered comes back under its id, with its type and no references."""
     schema = record("Order", id="long", note="string")
     id = world.register(f"{topic_name}-value", schema)
@@ -77,7 +77,7 @@ def test_a_schema_by_its_id(world: World, topic_name: str) -> None:
 
 
 @pytest.mark.parametrize("id", [2**31 - 1, 2**31, 2**40, 0, -1, -(2**31)])
-def test_no_such_id(world: World, id: int) -> None:
+def test_no_such_id(world: RegistryUnderTest, id: int) -> None:
     """An id that nobody was given is no schema, whatever number a record holds."""
     registry = world.opened()
     assert registry.schema(id) is None
@@ -86,7 +86,7 @@ def test_no_such_id(world: World, id: int) -> None:
 
 
 @pytest.mark.parametrize("subject", ["no-such-subject", "a/b", "größe 🙂", "?", "%2e", "..", ".", "", "\ud800"])
-def test_no_such_subject(world: World, subject: str) -> None:
+def test_no_such_subject(world: RegistryUnderTest, subject: str) -> None:
     """A subject that is not there has no versions, however it is spelled."""
     registry = world.opened()
     assert registry.versions(subject) == {}
@@ -94,14 +94,14 @@ def test_no_such_subject(world: World, subject: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["com.acme.Order", "orders value", "a/b", "größe", "50%"])
-def test_subjects_have_any_name(world: World, topic_name: str, name: str) -> None:
+def test_subjects_have_any_name(world: RegistryUnderTest, topic_name: str, name: str) -> None:
     """A subject's name goes through the URL as it is."""
     subject = f"{topic_name}-{name}"
     id = world.register(subject, record("Order", id="long"))
     assert world.opened().versions(subject) == {id: 1}
 
 
-def test_evolving_schema(world: World, topic_name: str) -> None:
+def test_evolving_schema(world: RegistryUnderTest, topic_name: str) -> None:
     """Versions count from 1 in the order of registration; who asked before is not told of later ones."""
     subject = f"{topic_name}-value"
     first = world.register(subject, optional("Order"))
@@ -114,7 +114,7 @@ def test_evolving_schema(world: World, topic_name: str) -> None:
     assert world.opened().versions(subject) == {first: 1, second: 2, third: 3}
 
 
-def test_one_schema_of_two_subjects(world: World, topic_name: str) -> None:
+def test_one_schema_of_two_subjects(world: RegistryUnderTest, topic_name: str) -> None:
     """A schema has one id, and in each subject a version of its own."""
     one, other = f"{topic_name}-value", f"{topic_name}-other"
     world.register(other, optional("Shared"))
@@ -124,7 +124,7 @@ def test_one_schema_of_two_subjects(world: World, topic_name: str) -> None:
     assert (registry.versions(one)[ids[0]], registry.versions(other)[ids[0]]) == (1, 2)
 
 
-def test_references(world: World, topic_name: str) -> None:
+def test_references(world: RegistryUnderTest, topic_name: str) -> None:
     """What a schema refers to comes with it, once, each before those that need it."""
     country, address, order = record("Country", code="string"), record("Address", country="Country"), "Order"
     world.register(f"{topic_name}-country", country)
@@ -139,7 +139,7 @@ def test_references(world: World, topic_name: str) -> None:
     assert json.loads(found.text) == whole
 
 
-def test_known(world: World, topic_name: str) -> None:
+def test_known(world: RegistryUnderTest, topic_name: str) -> None:
     """What was asked for is known: schemas, versions and that a subject is not there."""
     subject, other = f"{topic_name}-value", f"{topic_name}-key"
     first, second = (world.register(subject, optional(topic_name.replace("-", "_"), *more)) for more in ((), ("a",)))

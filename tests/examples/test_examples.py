@@ -24,9 +24,9 @@ from kafka_s3.settings.properties import render
 from kafka_s3.wiring import in_threads, make_exporter
 from tests.adapters.test_letter_topic import read
 from tests.cli.command import call, write_properties
-from tests.engine.members import rows_of
 from tests.examples import confluent, guide
 from tests.examples.example import Example, Properties, Runs, Wrong
+from tests.write.members import rows_of
 from tools.parts.kafka import KafkaBroker
 from tools.parts.registry import SchemaRegistry
 from tools.parts.s3 import MotoServer

@@ -23,8 +23,8 @@ from kafka_s3.ports import Registries
 from kafka_s3.records import Record
 from kafka_s3.settings.model import Settings
 from kafka_s3.verify.verify import Kafka, verify
-from tests.engine.members import ENVELOPE, HEADERS, KEYS, PLAIN, TOLERANT, WRITE, enveloped, settings_with
 from tests.support import hear, request
+from tests.write.members import ENVELOPE, HEADERS, KEYS, PLAIN, TOLERANT, WRITE, enveloped, settings_with
 
 AVRO = {"value.converter": "AvroConverter", "value.converter.schema.registry.url": "http://registry:8081"}
 PARQUET = {"format.class": "ParquetFormat"}
@@ -37,7 +37,7 @@ TIME_MS = 1_700_000_000_000
 
 
 @dataclass
-class World:
+class BadRecordExport:
     """A connector over one partition of `orders`; a registry with the schemas 1 (Row), 2 (Priced), 3 (no Avro)."""
 
     settings: Settings
@@ -96,9 +96,9 @@ class World:
         return [str(each) for each in checked.findings]
 
 
-def world_of(*more: Mapping[str, str]) -> World:
+def world_of(*more: Mapping[str, str]) -> BadRecordExport:
     """Bad records are tolerated, however many: that most of them are bad is what other tests are about."""
-    return World(settings_with(PLAIN, TOLERANT, TEN, {"export.errors.fraction.attention": "1"}, *more))
+    return BadRecordExport(settings_with(PLAIN, TOLERANT, TEN, {"export.errors.fraction.attention": "1"}, *more))
 
 
 def avro(id: int, datum: bytes) -> bytes:
@@ -147,8 +147,8 @@ BADS = {
         {},
         JSON,
         given_record(b'\0\0\0\0\x01{"n":1}'),
-        "not JSON: it begins with 00, the magic byte of a schema registry: AvroConverter reads Avro; have JSON Schema"
-        " and Protobuf written as plain JSON or as Avro, or take the bytes with ByteArrayConverter",
+        "not JSON: it begins with 00, the magic byte of a schema registry: AvroConverter reads Avro, ProtobufConverter"
+        " Protobuf; have JSON Schema written as plain JSON, or take the bytes with ByteArrayConverter",
         VALUE,
     ),
     "no value in JSON": Bad({}, JSON, given_record(b""), "not JSON: the value is empty", VALUE),

@@ -31,7 +31,7 @@ ENDINGS = [StoreUnavailable("out"), StoreRefused("no"), KeyError("a bug"), Keybo
 OPERATIONS = ["HeadObject", "CreateMultipartUpload", "UploadPart", "CompleteMultipartUpload", "read"]
 
 
-class World:
+class AbortedExport:
     """A bucket and a topic with records, every fourth of them bad; `export` is one task."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class World:
 
 
 def requests_of(operation: str) -> int:
-    world = World()
+    world = AbortedExport()
     assert world.export().failure is None
     if operation == "read":
         return world.broker.requests.count("read")
@@ -69,7 +69,7 @@ def test_no_upload_is_left_open(operation: str, error: BaseException) -> None:
     count = requests_of(operation)
     assert count > 1
     for skip in range(count):
-        world = World()
+        world = AbortedExport()
         world.fail(operation, error, skip)
         if isinstance(error, StoreUnavailable | StoreRefused):
             failure = world.export().failure

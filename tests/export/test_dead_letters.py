@@ -21,9 +21,20 @@ from kafka_s3.errors import RegistryUnavailable, StoreUnavailable
 from kafka_s3.export.run import run
 from kafka_s3.export.task import RangeTask
 from kafka_s3.plan.results import RangeResult
-from tests.engine.members import HEADERS, KEYS, PLAIN, TOLERANT, WRITE, settings_with
-from tests.export.bad_records import AVRO, BADS, BY_FIELD, QUOTING, ROW_1, TEN, World, given_record, in_a_row, world_of
+from tests.export.bad_records import (
+    AVRO,
+    BADS,
+    BY_FIELD,
+    QUOTING,
+    ROW_1,
+    TEN,
+    BadRecordExport,
+    given_record,
+    in_a_row,
+    world_of,
+)
 from tests.support import hear, request
+from tests.write.members import HEADERS, KEYS, PLAIN, TOLERANT, WRITE, settings_with
 
 
 class Died(BaseException):
@@ -34,7 +45,7 @@ class Died(BaseException):
 def test_every_kind(kind: str) -> None:
     """The record is in the dead letters byte for byte, with a reason; what surrounds it is exported, and verified."""
     bad = BADS[kind]
-    world = World(settings_with(PLAIN, TOLERANT, TEN, bad.more))
+    world = BadRecordExport(settings_with(PLAIN, TOLERANT, TEN, bad.more))
     world.produce(*in_a_row(bad.good, bad.bad, bad.good))
     assert world.run().exit_status == 0
     [letter] = world.found()
@@ -55,7 +66,7 @@ def test_every_kind(kind: str) -> None:
 def test_none_is_tolerated_unless_that_is_said(kind: str) -> None:
     """errors.tolerance=none: the range ends in front of the record, which the run names with the same reason."""
     bad = BADS[kind]
-    world = World(settings_with(PLAIN, TEN, QUOTING, bad.more))
+    world = BadRecordExport(settings_with(PLAIN, TEN, QUOTING, bad.more))
     world.produce(*in_a_row(bad.good, bad.bad, bad.good))
     ended = world.run()
     assert ended.exit_status == 65
@@ -222,7 +233,7 @@ def test_the_log_names_them() -> None:
 @pytest.mark.parametrize("tolerance", [TOLERANT, {}])
 def test_a_reason_has_an_end(tolerance: Mapping[str, str]) -> None:
     """What quotes a record of a megabyte is cut, in dead letters, messages and the log's entries."""
-    world = World(settings_with(PLAIN, TEN, BY_FIELD, tolerance, QUOTING, {"errors.log.enable": "true"}))
+    world = BadRecordExport(settings_with(PLAIN, TEN, BY_FIELD, tolerance, QUOTING, {"errors.log.enable": "true"}))
     world.produce(given_record(b'{"%b":1}' % (b"x" * 1_000_000)))
     ended = world.run()
     said = [*world.told, *ended.problems(), *(each.error for each in world.found())]

@@ -20,7 +20,7 @@ from kafka_s3.rewind.rewind import accept_by_hand, rewind
 from kafka_s3.rewind.rewind import look as look_back
 from tests.export.overtaken import Overtaken
 from tests.export.place import Place
-from tests.export.sleepers import P0, PLAIN, adopted, lose, place_of
+from tests.log.sleepers import P0, PLAIN, adopted, lose, place_of
 from tests.support import hear, request
 
 
@@ -79,7 +79,7 @@ def test_nothing_is_planned_in_an_older_log() -> None:
     assert not list(place.store.list(old.plan_key(5)))
 
 
-def test_a_run_with_nothing_to_do_in_an_older_log_does_not_end_well() -> None:
+def test_an_idle_run_in_an_older_log_does_not_end_well() -> None:
     """By the log that it found all is exported; by the one that is the connector's now it need not be."""
     place = place_of()
     broker: Any = Overtaken(place.broker, "offsets", lambda: begin_anew(place))

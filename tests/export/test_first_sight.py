@@ -12,7 +12,7 @@ from kafka_s3.errors import LogDamaged, LogMissing
 from kafka_s3.log.entries import Kind
 from kafka_s3.ports import TopicView
 from kafka_s3.rewind.rewind import accept_by_hand
-from tests.export.world import World
+from tests.export.harness import MemoryExport
 from tests.support import identified, make_settings, request
 
 
@@ -25,8 +25,8 @@ class Recovering(MemoryBroker):
         return seen
 
 
-def _world(broker: MemoryBroker) -> World:
-    world = World(settings=make_settings(topics=("orders", "returns")), broker=broker)
+def _world(broker: MemoryBroker) -> MemoryExport:
+    world = MemoryExport(settings=make_settings(topics=("orders", "returns")), broker=broker)
     world.broker.create_topic("returns")
     world.broker.append("returns", 0, identified(0, 0))
     world.broker.lead("returns", 0, up=False)

@@ -16,7 +16,7 @@ from kafka_s3.publish.completeness import Ran, mark_complete
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.report.forecast import Void, forecast
 from kafka_s3.rewind.rewind import look, rewind
-from tests.export.markers import World, hour, make
+from tests.publish.markers import MarkedExport, hour, make
 from tests.support import HOUR_MS, hear, request
 
 
@@ -39,9 +39,9 @@ class Meanwhile:
         return self.inner.put_if_absent(key, *given, **named)
 
 
-def due() -> World:
+def due() -> MarkedExport:
     """The first hour is due by now, and has no marker yet; a new partition holds a record that no run has seen."""
-    world = World(settings=make(timestamp_extractor="Wallclock", export_completeness_lateness_ms=str(HOUR_MS)))
+    world = MarkedExport(settings=make(timestamp_extractor="Wallclock", export_completeness_lateness_ms=str(HOUR_MS)))
     world.produce(hour(0) + 5)
     world.now_ms = hour(1)
     world.run()
@@ -52,22 +52,22 @@ def due() -> World:
     return world
 
 
-def backfill(world: World) -> RunRequest:
+def backfill(world: MarkedExport) -> RunRequest:
     """Of the first hour."""
     return RunRequest("backfill", 1, Interval(hour(0), hour(1)), world.now_ms)
 
 
-def mark(world: World, part: str, happens: Callable[[], object]) -> list[str]:
+def mark(world: MarkedExport, part: str, happens: Callable[[], object]) -> list[str]:
     """The markers of a run to which something happens in front of a PUT."""
     store: Any = Meanwhile(world.store, part, happens)
     return mark_complete(Exporter(world.settings, store, world.broker), Ran(world.interval, world.now_ms))
 
 
-def in_hours(world: World) -> list[str]:
+def in_hours(world: MarkedExport) -> list[str]:
     return [key.rpartition("/")[0][-2:] for key in world.objects()]
 
 
-def check_settled(world: World) -> None:
+def check_settled(world: MarkedExport) -> None:
     """The next run exports the record under its own hour, and every hour that is over gets its marker."""
     world.now_ms = hour(3)
     world.run()

@@ -31,7 +31,7 @@ CONFIGURATION = {
 }
 
 
-class World:
+class OlderConnector:
     """A bucket, a broker with the example's three partitions, and runs of one hour each."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class World:
 
 def test_the_examples_tree_comes_out_of_runs() -> None:
     """Ranges of 100 records, run by run, make the tree that the older page shows; object and index in one commit."""
-    world = World()
+    world = OlderConnector()
     for number, first in enumerate((0, 100, 200)):
         world.produce(0, first, 100)
         if number == 0:
@@ -83,7 +83,7 @@ def test_the_examples_tree_comes_out_of_runs() -> None:
 
 def test_verify_knows_its_names() -> None:
     """Objects under the older names are read, compared with Kafka, and told from orphans."""
-    world = World()
+    world = OlderConnector()
     world.produce(0, 0, 10)
     world.run(0)
     orphan = "systest/2016-02-24/system-test-00000-000000000003.gz"

@@ -82,7 +82,7 @@ def test_a_loss_of_everything_is_a_gap_too() -> None:
     assert place.positions() == {0: 10, 1: 3}
 
 
-def test_a_loss_under_an_open_plan_is_recorded_once_it_is_closed() -> None:
+def test_a_loss_under_an_open_plan_is_recorded_at_its_close() -> None:
     """The dead run's plan cannot be read any more: it is closed, the gap is written, the rest is exported."""
     place = exported(RECORD)
     place.produce(0, 5)
@@ -108,7 +108,7 @@ def test_a_loss_while_it_is_read_is_recorded_by_the_same_run() -> None:
     assert [(gap.start, gap.end) for entry in place.entries() for gap in entry.gaps] == [(5, 7)]
 
 
-def test_without_the_policy_nothing_is_written_and_the_others_go_on() -> None:
+def test_without_the_policy_only_the_others_go_on() -> None:
     place = exported(Policies())
     place.produce(0, 5)
     place.produce(1, 1)
@@ -136,7 +136,7 @@ def test_a_truncated_log_goes_on_where_it_parted(grown: int) -> None:
     assert all("+g1" in name for name in names)
 
 
-def test_a_truncated_log_that_grew_again_is_found_by_its_leader_epoch() -> None:
+def test_a_truncated_log_that_grew_is_found_by_its_epoch() -> None:
     """Nothing but the epoch tells: other records lie at the offsets that were exported."""
     place = exported(Policies())
     place.broker.truncate(TOPIC, 0, 3)
@@ -213,7 +213,7 @@ def test_a_topic_created_again_that_lost_its_head_is_both() -> None:
         assert place.positions() == {0: 4 if policies == BOTH else 0, 1: 0}
 
 
-def test_a_topic_created_again_while_it_is_read_restarts_in_the_same_run() -> None:
+def test_a_topic_created_again_restarts_in_the_same_run() -> None:
     place = exported(RESTART)
     place.produce(0, 2)
 
@@ -265,7 +265,7 @@ def _dies_in_its_second_batch(place: Place):  # type: ignore[no-untyped-def]
     return wrapped
 
 
-def test_a_failed_range_above_the_end_of_a_cut_log_is_planned_afresh() -> None:
+def test_a_failed_range_above_a_cut_is_planned_afresh() -> None:
     """It was written down to be read again as it was, which the log no longer reaches to."""
     place = exported(Policies())
     place.produce(0, 5)
@@ -294,7 +294,7 @@ def test_a_partition_without_a_leader_holds_up_no_other() -> None:
     assert place.positions() == {0: 7, 1: 5}
 
 
-def test_a_leader_lost_under_an_open_plan_leaves_its_partition_to_the_next_try() -> None:
+def test_a_leader_lost_under_an_open_plan_is_for_the_next_try() -> None:
     place = exported(Policies())
     place.produce(0, 2)
     place.produce(1, 2)
@@ -307,7 +307,7 @@ def test_a_leader_lost_under_an_open_plan_leaves_its_partition_to_the_next_try()
     assert place.positions() == {0: 7, 1: 5}
 
 
-def test_a_topic_without_a_leader_is_not_seen_for_the_first_time() -> None:
+def test_a_topic_without_a_leader_is_not_seen_yet() -> None:
     """Where it begins is not known: nothing is written."""
     place = Place()
     place.produce(0, 2)
@@ -329,7 +329,7 @@ def test_what_failed_is_said_though_something_else_ends_the_run() -> None:
 
 
 @pytest.mark.parametrize("skip", [0, 1])
-def test_a_topic_deleted_between_two_questions_holds_up_no_other(skip: int) -> None:
+def test_a_topic_deleted_meanwhile_holds_up_no_other(skip: int) -> None:
     """Kafka names it, and does not know it a moment later: in planning, or after the last read."""
     place = exported(Policies())
     place.produce(0, 2)

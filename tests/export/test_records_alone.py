@@ -12,10 +12,10 @@ from kafka_s3.errors import EXIT_DATA, EXIT_UNEXPECTED
 from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.ports import RecordSource
 from kafka_s3.records import Record, RecordBatch
-from tests.engine.members import ENVELOPE, KEYS, PLAIN, rows_of, settings_with
-from tests.export.bad_records import AVRO, TEN, World, avro, in_a_row
+from tests.export.bad_records import AVRO, TEN, BadRecordExport, avro, in_a_row
 from tests.support import hear, make_settings
 from tests.support import request as run_request
+from tests.write.members import ENVELOPE, KEYS, PLAIN, rows_of, settings_with
 
 HERE = f"{__name__}:"
 TOLERANT = {"errors.tolerance": "all", "export.errors.fraction.attention": "1"}
@@ -54,11 +54,11 @@ class Tab:
         return b""
 
 
-def world_with(*more: Mapping[str, str]) -> World:
-    return World(settings_with(PLAIN, TEN, *more))
+def world_with(*more: Mapping[str, str]) -> BadRecordExport:
+    return BadRecordExport(settings_with(PLAIN, TEN, *more))
 
 
-def values_of(world: World) -> list[Any]:
+def values_of(world: BadRecordExport) -> list[Any]:
     """Every record that a committed object holds, in the order of offsets."""
     made = [each for entry in world.entries() for done in entry.ranges for each in done.objects]
     made.sort(key=lambda each: each.first_offset)
@@ -212,7 +212,7 @@ def test_schemas_that_mean_the_same_are_one(format: str, compatibility: str) -> 
     for n, parameters in enumerate([b'{"a":"1","b":"2"}', b'{"b":"2","a":"1"}'] * 2):
         values.append(PARAMETERS % (parameters, n))
     more = {"format.class": format, "schema.compatibility": compatibility, "flush.size": "100"}
-    world = World(settings_with(ENVELOPE, more))
+    world = BadRecordExport(settings_with(ENVELOPE, more))
     world.produce(*given(*values))
     assert world.run().exit_status == 0
     [done] = world.entries()[-1].ranges
@@ -224,7 +224,7 @@ def test_schemas_that_mean_the_same_are_one(format: str, compatibility: str) -> 
 @pytest.mark.parametrize("format", ["JsonFormat", "AvroFormat", "ParquetFormat"])
 def test_ids_whose_schemas_mean_the_same_are_one(format: str) -> None:
     """Two ids of a registry, the same record in other words: one object, that says the id of its first record."""
-    world = World(settings_with(AVRO, TEN, {"format.class": format}))
+    world = BadRecordExport(settings_with(AVRO, TEN, {"format.class": format}))
     words = {"fields": [{"type": {"type": "int"}, "name": "n", "doc": None}], "name": "Row", "type": "record"}
     other = world.registry.register("other", json.dumps(words, indent=2))
     world.produce(*given(*(avro(1 if n % 2 else other, bytes([2 * n])) for n in range(6))))
@@ -242,7 +242,7 @@ def test_a_decimal_of_a_megabyte_is_one_bad_record() -> None:
     """As a JSON number it would take the square of its length: that refuses it, and its neighbours are written."""
     from kafka_s3.avro.datum_writer import long_bytes
 
-    world = World(settings_with(AVRO, TEN, TOLERANT, {"json.decimal.format": "NUMERIC"}))
+    world = BadRecordExport(settings_with(AVRO, TEN, TOLERANT, {"json.decimal.format": "NUMERIC"}))
     id = world.registry.register("long", json.dumps(LONG))
     values = [avro(id, long_bytes(size) + b"\x55" * size) for size in (1, 1_000_000, 2)]
     world.produce(*given(*values))
@@ -263,7 +263,9 @@ WORDS = ["scale", "precision", "connect.type", "connect.version", "connect.param
 @pytest.mark.parametrize("word", WORDS)
 def test_no_attribute_of_a_schema_raises(word: str, format: str) -> None:
     """Of any type and size: it means nothing, or the schema is refused when it is parsed, and the reason says so."""
-    world = World(settings_with(AVRO, TEN, TOLERANT, {"format.class": format, "json.decimal.format": "NUMERIC"}))
+    world = BadRecordExport(
+        settings_with(AVRO, TEN, TOLERANT, {"format.class": format, "json.decimal.format": "NUMERIC"})
+    )
     values = []
     for kind in ("bytes", "int"):
         for number, odd in enumerate(ODD):

@@ -14,7 +14,7 @@ from kafka_s3.log.progress import complete_until_ms
 from kafka_s3.settings.run import Policies
 from kafka_s3.verify.verify import verify
 from tests.export.place import TOPIC, Place
-from tests.export.sleepers import P0, read
+from tests.log.sleepers import P0, read
 from tests.support import HOUR_MS, request
 
 NOW_MS = 100 * HOUR_MS

@@ -11,7 +11,7 @@ from kafka_s3.adapters.s3 import S3Store
 from kafka_s3.log.entries import ObjectEntry
 from kafka_s3.log.store import Log, open_log
 from kafka_s3.settings.s3 import S3Settings, Tagging
-from tests.export.world import World
+from tests.export.harness import MemoryExport
 from tests.support import make_settings, objects_of
 from tools.parts.s3 import MotoServer
 
@@ -31,7 +31,7 @@ def objects_in(log: Log) -> list[ObjectEntry]:
 def test_the_tags_are_what_the_log_says(part_size: int) -> None:
     """Every data object, in one piece or in parts, and nothing but data objects."""
     store = MemoryStore(part_bytes_min=1)
-    world = World(make_settings(s3=TAGGED, part_size=part_size), store)
+    world = MemoryExport(make_settings(s3=TAGGED, part_size=part_size), store)
     world.produce(0, 8)
     world.produce(1, 2)
     world.run()
@@ -53,7 +53,7 @@ def test_tags_at_a_real_store(moto: MotoServer, bucket_name: str) -> None:
         send_digest=True,
         put_arguments={"ACL": "public-read", "ServerSideEncryption": "aws:kms", "SSEKMSKeyId": "a-key"},
     )
-    world = World(make_settings(s3=s3), S3Store(s3))  # type: ignore[arg-type]
+    world = MemoryExport(make_settings(s3=s3), S3Store(s3))  # type: ignore[arg-type]
     world.produce(0, 5)
     world.run()
     objects = objects_in(open_log(S3Store(s3), "_kafka_s3", "orders"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,10 +14,10 @@ import pytest
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.settings.formats import Compression, Format, Gzip
-from kafka_s3.values.formats import avro, block_gzip, json_lines, lines, parquet
+from kafka_s3.values.formats import avro, block_gzip, compression, json_lines, lines, parquet
 from kafka_s3.values.formats.compression import open_stream
 from kafka_s3.verify.verify import Kafka, Verified, verify
-from tests.export.world import World
+from tests.export.harness import MemoryExport
 from tests.pairs.exported import settings_of
 from tests.pairs.kinds import TYPED, kinds
 
@@ -82,6 +83,15 @@ def _gzip(patch: Patch) -> None:
         patch.setattr(module, "open_stream", other)
 
 
+def _levels(patch: Patch) -> None:
+    def other(compression: Compression) -> Any:
+        return open_stream(replace(compression, level=7) if hasattr(compression, "level") else compression)
+
+    patch.setattr(compression, "FRAME", 500)
+    for module in (json_lines, lines):
+        patch.setattr(module, "open_stream", other)
+
+
 #: What objects are, and how another library would have made them.
 CASES: Mapping[str, tuple[Format, Mapping[str, str], Callable[[Patch], None]]] = {
     "avro, deflate": (Format.AVRO, {"avro.codec": "deflate"}, _deflate),
@@ -92,11 +102,15 @@ CASES: Mapping[str, tuple[Format, Mapping[str, str], Callable[[Patch], None]]] =
     "parquet": (Format.PARQUET, {}, _parquet),
     "parquet, row groups": (Format.PARQUET, {}, _row_groups),
     "json, gzip": (Format.JSON, {"s3.compression.type": "gzip"}, _gzip),
+    **{
+        f"json, {codec}": (Format.JSON, {"s3.compression.type": codec}, _levels)
+        for codec in ("zstd", "snappy", "lz4", "bzip2")
+    },
     "block-gzip": (Format.BLOCK_GZIP, {"compressed_block_size": "300"}, _gzip),
 }
 
 
-def _exported(format: Format, more: Mapping[str, str]) -> World:
+def _exported(format: Format, more: Mapping[str, str]) -> MemoryExport:
     """40 records in 2 objects, with keys beside them."""
     properties = {"format.class": format.value, "flush.size": "20", "store.kafka.keys": "true", **more}
     properties |= {"keys.format.class": Format.JSON.value if format is Format.BLOCK_GZIP else format.value}
@@ -105,7 +119,7 @@ def _exported(format: Format, more: Mapping[str, str]) -> World:
     if format in (Format.AVRO, Format.PARQUET):
         schema = json.dumps({"type": "record", "name": "R", "fields": FIELDS})
         properties |= {**kinds()[TYPED].properties("value"), "export.value.schema": schema}
-    world = World(settings_of(properties))
+    world = MemoryExport(settings_of(properties))
     for offset in range(40):
         world.broker.append("orders", 0, Record(offset, _row(offset), b"key %d" % (offset // 7)))
     report = world.run()
@@ -113,7 +127,7 @@ def _exported(format: Format, more: Mapping[str, str]) -> World:
     return world
 
 
-def _verified(world: World) -> Verified:
+def _verified(world: MemoryExport) -> Verified:
     return verify(world.settings, world.exporter.log, Kafka(world.broker, world.broker), tell=lambda _: None)
 
 

@@ -63,7 +63,7 @@ def test_what_was_left_out_is_planned_when_it_is_back(place: Place, apart: bool)
         asked = request("hour-1", interval=hour(1), now_ms=2 * HOUR_MS)
         planned, world = prepare(place.exporter(), asked)
         assert planned is not None
-        assert [left.tp for left in world.left_out] == [ONE]
+        assert [left.tp for left in world.excluded] == [ONE]
     else:
         assert exported(place, 1) == EXIT_TEMPORARY
         assert (place.positions(), until(place)) == ({0: 3, 1: 0}, HOUR_MS)

@@ -74,7 +74,7 @@ def proxy(versitygw: VersityGateway) -> Iterator[S3Proxy]:
         yield proxy
 
 
-class World:
+class FaultyRun:
     """One connector over a bucket of its own, behind the proxy."""
 
     def __init__(self, server: VersityGateway, proxy: S3Proxy, broker: MemoryBroker, retries: int) -> None:
@@ -159,7 +159,7 @@ def test_a_fault_at_every_request(
         place += 1
         proxy.clear()
         proxy.add(Rule(FAULTS[name], ONLY.get(name, ""), first=place))
-        world = World(versitygw, proxy, broker, retries)
+        world = FaultyRun(versitygw, proxy, broker, retries)
         world.run_until_done()
         survived += world.runs == 1
         if not proxy.struck:
@@ -180,7 +180,7 @@ def test_a_fault_every_few_requests(
 ) -> None:
     """Every second or fifth request of all meets the fault, for as long as it takes."""
     proxy.add(Rule(FAULTS[name], ONLY.get(name, ""), first=step, step=step, times=0))
-    world = World(versitygw, proxy, broker, retries=3)
+    world = FaultyRun(versitygw, proxy, broker, retries=3)
     if name == "412":  # a store that says that its objects are there and are not: nothing is lost, and it is not done
         for _ in range(TRIES):
             world.run()
@@ -199,7 +199,7 @@ def test_silence(
         for applied in (BEFORE, AFTER):
             proxy.clear()
             proxy.add(Rule(Silence(applied), operation))
-            world = World(versitygw, proxy, broker, retries=1)
+            world = FaultyRun(versitygw, proxy, broker, retries=1)
             world.run_until_done()
             assert len(proxy.struck) == 1
             world.check()

@@ -337,8 +337,8 @@ def write(store: S3Store, pieces: list[bytes]) -> str:
     try:
         for piece in pieces[:-1]:
             made.part(0, piece)
-        (key,) = made.close([Body(pieces[-1], len(whole), hashlib.sha256(whole).hexdigest())], HELD)
-        return key
+        body = Body(pieces[-1], len(whole), hashlib.sha256(whole).hexdigest())
+        return made.finish([body], HELD).objects[0].key
     except StoreUnavailable:
         made.abort()
         raise

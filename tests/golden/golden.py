@@ -29,8 +29,8 @@ from functools import cache
 from pathlib import Path
 
 from tests.golden import histories, objects
+from tests.golden.harness import Documents
 from tests.golden.objects import Case
-from tests.golden.world import Documents
 
 DIGESTS = Path(__file__).with_name("digests.txt")
 REFUSED = "refused"

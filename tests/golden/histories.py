@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from tests.golden.harness import HOUR_MS, MINUTE_MS, NOON_MS, Documents, Given, GoldenExport
 from tests.golden.objects import Case
 from tests.golden.records import kinds, plain
-from tests.golden.world import HOUR_MS, MINUTE_MS, NOON_MS, Documents, Given, World
 
 _HOUR = ("--interval", "2026-01-01T12:00:00Z", "2026-01-01T13:00:00Z")
 _NEXT_HOUR = ("--interval", "2026-01-01T13:00:00Z", "2026-01-01T14:00:00Z")
@@ -33,7 +33,7 @@ class Story:
     """A world, and the documents that its commands made so far."""
 
     def __init__(self, folder: Path, properties: Mapping[str, str] | None = None, **topics: int) -> None:
-        self.world = World(folder, properties or {}, topics=topics or {"orders": 2})
+        self.world = GoldenExport(folder, properties or {}, topics=topics or {"orders": 2})
         self.documents: list[tuple[str, bytes]] = []
         self._number = 0
 
@@ -313,7 +313,7 @@ def _beside(folder: Path) -> Documents:
     stored = {"store.kafka.keys": "true", "store.kafka.headers": "true", "behavior.on.null.values": "write"}
     properties = {**_TOLERANT, **kind.properties, **stored, "format.class": "AvroFormat", "flush.size": "9"}
     story = Story(folder)
-    story.world = World(folder, properties, schemas=kind.schemas)
+    story.world = GoldenExport(folder, properties, schemas=kind.schemas)
     story.world.produce(*kind.records(), holes=3)
     story.run()
     story.announce()

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import fastavro
 
+from tests.golden.harness import Documents, GoldenExport
 from tests.golden.records import Kind, kinds
-from tests.golden.world import Documents, World
 
 Properties = Mapping[str, str]
 Case = Callable[[Path], Documents]
@@ -26,11 +26,16 @@ FILES: Mapping[str, Properties] = {
     "json gzip": {"format.class": "JsonFormat", "s3.compression.type": "gzip"},
     "json gzip 0": {"format.class": "JsonFormat", "s3.compression.type": "gzip", "s3.compression.level": "0"},
     "json gzip 6": {"format.class": "JsonFormat", "s3.compression.type": "gzip", "s3.compression.level": "6"},
+    **{
+        f"json {codec}": {"format.class": "JsonFormat", "s3.compression.type": codec}
+        for codec in ("zstd", "snappy", "lz4", "bzip2")
+    },
     "json numeric": {"format.class": "JsonFormat", "json.decimal.format": "NUMERIC"},
     "json array": {"format.class": "JsonFormat", "export.json.array": "true"},
     "json array gzip": {"format.class": "JsonFormat", "export.json.array": "true", "s3.compression.type": "gzip"},
     "bytes": {"format.class": "ByteArrayFormat"},
     "bytes gzip": {"format.class": "ByteArrayFormat", "s3.compression.type": "gzip"},
+    "bytes zstd 9": {"format.class": "ByteArrayFormat", "s3.compression.type": "zstd", "s3.compression.level": "9"},
     "bytes named": {
         "format.class": "ByteArrayFormat",
         "format.bytearray.extension": ".raw",
@@ -69,6 +74,12 @@ PARTITIONERS: Mapping[str, Properties] = {
         "path.format": "YYYY-MM-dd'T'HHmm",
     },
     "time by its class": {**_TIME, "timestamp.extractor": f"{_CLASSES}:ByOffset", "path.format": "HH/mm"},
+    "by template": {
+        **_UTC,
+        "partitioner.class": "FieldAndTimePartitioner",
+        "export.path.template": "h={hue}/{timestamp:YYYY-MM-dd}/{topic}-{partition}-{id}",
+        "timestamp.extractor": "Record",
+    },
     "its class": {"partitioner.class": f"{_CLASSES}:BySize"},
 }
 
@@ -82,12 +93,14 @@ OPTIONS: Mapping[str, Properties] = {
                    "partition.field.name": "hue"},
     "topics.dir": {"topics.dir": "other/place"},
     "no topics.dir": {"topics.dir": ""},
+    "file names": {"file.name.template": "{{topic}}-{{start_offset:padding=true}}-{{partition}}"},
     "pad width": {"filename.offset.zero.pad.width": "3"},
     "flush.size 1": {"flush.size": "1"},
     "flush.size 1000": {"flush.size": "1000"},
     "few open": {"partitioner.class": "FieldPartitioner", "partition.field.name": "hue",
                  "partitioner.max.open.files": "2"},
     "object bytes": {"export.object.bytes.max": "5242880"},
+    "object bytes of object": {"export.object.bytes.max": "1000", "export.object.bytes.of": "object"},
     "ranges": {"export.range.records.max": "10000"},
     "batches": {"export.batch.records.max": "13", "tasks.max": "1"},
     "rotate": {**_TIMED, "rotate.interval.ms": "1800000"},
@@ -111,13 +124,13 @@ OPTIONS: Mapping[str, Properties] = {
 }  # fmt: skip
 
 
-def _export(folder: Path, kind: Kind, properties: Properties) -> tuple[int, World]:
+def _export(folder: Path, kind: Kind, properties: Properties) -> tuple[int, GoldenExport]:
     tolerant = {
         "behavior.on.null.values": "ignore",
         "errors.tolerance": "all",
         "export.errors.fraction.attention": "1",
     }
-    world = World(folder, {**tolerant, **kind.properties, **properties}, schemas=kind.schemas)
+    world = GoldenExport(folder, {**tolerant, **kind.properties, **properties}, schemas=kind.schemas)
     world.produce(*kind.records(), holes=2)
     status, _ = world.call("run", "--until-now", "--run-id", "golden", "--json")
     return status, world
@@ -200,6 +213,40 @@ def _beside() -> Iterator[tuple[str, Case]]:
             "headers.format.class": FILES[file]["format.class"],
         }
         yield f"beside/headers/{converter}/{file}", _case(kinds()["Json plain"], headers)
+    for name, options, values in _HEADERS:
+        beside = {"store.kafka.headers": "true", "headers.format.class": "JsonFormat"}
+        yield f"beside/header values/{name}", _headers_case(name, options, values, beside)
+        yield f"beside/headers in values/{name}", _headers_case(name, options, values, {"export.envelope": "headers"})
+
+
+#: Converters of headers, and headers that each of them reads.
+_HEADERS: list[tuple[str, Properties, tuple[bytes, ...]]] = [
+    (
+        "SimpleHeaderConverter",
+        {},
+        (b"1.50", b"1,2", b"007", b" true ", b'{"b": [1, 300], "a": null}', b"2020-01-02", b"x"),
+    ),
+    ("SimpleHeaderConverter null", {}, (b"null",)),
+    ("JsonConverter", {"schemas.enable": "false"}, (b"1.50", b'{"b": 1, "a": [null, "x"]}', b'"v"')),
+    ("JsonConverter envelope", {}, (b'{"schema":{"type":"float"},"payload":0.1}',)),
+    ("LongConverter", {}, (bytes(7) + b"\7",)),
+    ("DoubleConverter", {}, (bytes(8),)),
+]
+
+
+def _headers_case(name: str, options: Properties, values: tuple[bytes, ...], more: Properties) -> Case:
+    kind = kinds()["Json plain"]
+    options = {f"header.converter.{option}": value for option, value in options.items()}
+
+    def make(folder: Path) -> Documents:
+        headers = tuple((f"h{number}", value) for number, value in enumerate(values))
+        properties = {**kind.properties, **more, **options, "header.converter": name.split()[0]}
+        world = GoldenExport(folder, {"errors.tolerance": "all", "export.errors.fraction.attention": "1", **properties})
+        world.produce(*(replace(given, headers=headers) for given in kind.records()))
+        status, _ = world.call("run", "--until-now", "--run-id", "golden", "--json")
+        return [("exit status", str(status).encode()), *world.bucket("topics/")]
+
+    return make
 
 
 def _keys_case(kind: Kind, properties: Properties | None = None) -> Case:
@@ -210,7 +257,7 @@ def _keys_case(kind: Kind, properties: Properties | None = None) -> Case:
             replace(given, value=b'{"id": %d}' % number, key=given.value) for number, given in enumerate(kind.records())
         ]
         tolerant = {"errors.tolerance": "all", "export.errors.fraction.attention": "1"}
-        world = World(folder, {**tolerant, **kind.properties, **(properties or {})}, schemas=kind.schemas)
+        world = GoldenExport(folder, {**tolerant, **kind.properties, **(properties or {})}, schemas=kind.schemas)
         world.produce(*records)
         status, _ = world.call("run", "--until-now", "--run-id", "golden", "--json")
         if status == 78:

@@ -19,7 +19,7 @@ from uuid import UUID
 
 import fastavro
 
-from tests.golden.world import NOON_MS, Given
+from tests.golden.harness import NOON_MS, Given
 
 COUNT = 40
 _MINUTES = 7 * 60_000  # between two records

@@ -10,8 +10,8 @@ expires, compacts, truncates, elects, opens transactions, creates topics again.
          -> quiet: whoever still stands wakes or dies, undisturbed runs follow, and all has to be there
 
 Rules are checked after every step that changed the bucket (`world.Rules`): `book` and the ledger of `tests.scenario`
-for what readers of the log find, `claims` for events and markers, `looks` for status, health, verify and the page at
-quiet moments. Each is said from Kafka's and the bucket's own truth (`truth`), not by the engine's functions.
+for what readers of the log find, `claims` for events and markers, `quiet_moments` for status, health, verify and the
+page. Each is said from Kafka's and the bucket's own truth (`truth`), not by the engine's functions.
 
 `python -m tests.interleavings.play SEED` plays one, and prints who did what.
 """
@@ -26,10 +26,20 @@ from dataclasses import dataclass, field
 from kafka_s3.errors import EXIT_CONFIGURATION, EXIT_DATA, ExporterError
 from kafka_s3.log.entries import Interval
 from kafka_s3.ranges import TopicPartition
-from tests.interleavings import looks, programs
+from tests.interleavings import programs, quiet_moments
+from tests.interleavings.harness import (
+    BASE,
+    BY_TIME,
+    HOUR_MS,
+    MARKERS,
+    MINUTE_MS,
+    T0,
+    WITH_SIDES,
+    InterleavedExport,
+    one_thread_each,
+)
 from tests.interleavings.programs import Asked
 from tests.interleavings.scheduler import Actor
-from tests.interleavings.world import BASE, BY_TIME, HOUR_MS, MARKERS, MINUTE_MS, T0, WITH_SIDES, World, one_thread_each
 from tests.scenario.kafka import TOPICS, Sort
 
 ALIVE_MAX = 6
@@ -45,7 +55,7 @@ TRIES_MAX = {"plan": 2, "export": 3, "complete": 2}
 class DagRun:
     """One run of the DAG: its tasks one after the other, and their tries, as Airflow starts them."""
 
-    world: World
+    world: InterleavedExport
     run_id: str
     interval: Interval | None
     stage: str = "plan"
@@ -130,7 +140,9 @@ class History:
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
-        self.world = World(self.chance, self._configuration() if self.mapping is None else dict(self.mapping))
+        self.world = InterleavedExport(
+            self.chance, self._configuration() if self.mapping is None else dict(self.mapping)
+        )
         self.world.rules.left_out = self.left_out
         self.runs: list[DagRun] = []
         self.boundary = 0
@@ -162,7 +174,7 @@ class History:
 
     # Playing.
 
-    def play(self) -> World:
+    def play(self) -> InterleavedExport:
         """Raise whatever is wrong, with the trace."""
         with one_thread_each():
             try:
@@ -207,7 +219,7 @@ class History:
         self.world.rules.check()
 
     def _check_quiet(self) -> None:
-        looks.check_quiet(self.world)
+        quiet_moments.check_quiet(self.world)
 
     def _step(self, actor: Actor) -> None:
         chance, world = self.chance, self.world
@@ -355,8 +367,8 @@ class History:
     def _end(self) -> None:
         """All is quiet, and what has to be there is."""
         self._wake_all()
-        looks.check_quiet(self.world)
-        looks.finish(self.world)
+        quiet_moments.check_quiet(self.world)
+        quiet_moments.finish(self.world)
 
     def _wake_all(self) -> None:
         """Whoever sleeps wakes or dies, what is on its way arrives or is lost."""

@@ -18,20 +18,20 @@ from kafka_s3.plan.batch import RunRequest
 from kafka_s3.ranges import TopicPartition
 from tests.interleavings import programs
 from tests.interleavings.book import HOME, Book, Violation
+from tests.interleavings.harness import BASE, InterleavedExport
 from tests.interleavings.history import History
-from tests.interleavings.looks import exporter_of, run_all
 from tests.interleavings.programs import Asked
-from tests.interleavings.world import BASE, World
+from tests.interleavings.quiet_moments import exporter_of, run_all
 from tests.scenario.ledger import LOG, log_in, name_of
 from tests.support import rows_of
 
 
-def adopt_log(world: World) -> programs.Body:
+def adopt_log(world: InterleavedExport) -> programs.Body:
     """`kafka-s3 adopt --yes`."""
     return lambda _: _adopt(programs.exporter_of(world), world)
 
 
-def _adopt(exporter: Exporter, world: World) -> str:
+def _adopt(exporter: Exporter, world: InterleavedExport) -> str:
     found = look(exporter, exporter.broker, Choice("connect-orders"), lambda _: None)  # type: ignore[arg-type]
     if not found.is_settled:
         return "disputes"

@@ -37,7 +37,7 @@ from tests.interleavings.scheduler import Actor
 from tests.interleavings.sides import LettersSide
 
 if TYPE_CHECKING:
-    from tests.interleavings.world import World
+    from tests.interleavings.harness import InterleavedExport
 
 Body = Callable[[Actor], Any]
 PARKING = "parking"
@@ -55,18 +55,18 @@ class Asked:
     interval: Interval | None
     try_number: int = 1
 
-    def request(self, world: World, *, apart: bool = False) -> RunRequest:
+    def request(self, world: InterleavedExport, *, apart: bool = False) -> RunRequest:
         return RunRequest(self.run_id, self.try_number, self.interval, world.clock_ms, planned_apart=apart)
 
 
-def exporter_of(world: World) -> Exporter:
+def exporter_of(world: InterleavedExport) -> Exporter:
     def chance() -> str:
         return f"{world.chance.getrandbits(64):016x}"
 
     return Exporter(world.settings(), world.transport.store(), world.broker(), chance)  # type: ignore[arg-type]
 
 
-def executor(world: World, actor: Actor, settings: Settings) -> Execute:
+def executor(world: InterleavedExport, actor: Actor, settings: Settings) -> Execute:
     """Spark: tasks of their own that may outlive their driver, or threads of the program."""
 
     def attempt(task: RangeTask) -> Body:
@@ -95,13 +95,13 @@ def executor(world: World, actor: Actor, settings: Settings) -> Execute:
 # What Airflow schedules: three tasks of one run.
 
 
-def plan(world: World, asked: Asked) -> Body:
+def plan(world: InterleavedExport, asked: Asked) -> Body:
     def body(actor: Actor) -> str:
         exporter = exporter_of(world)
         told = announcement(exporter.log, "archive", exporter.settings.exports)
         planned, seen = prepare(exporter, asked.request(world), _silent)
-        if planned is None and seen.left_out:
-            return "waits" if EXIT_TEMPORARY in {left.exit_status for left in seen.left_out} else "failed"
+        if planned is None and seen.excluded:
+            return "waits" if EXIT_TEMPORARY in {left.exit_status for left in seen.excluded} else "failed"
         world.told(actor, told.events)
         for seq in told.seqs:
             mark(exporter.log, seq)
@@ -110,7 +110,7 @@ def plan(world: World, asked: Asked) -> Body:
     return body
 
 
-def export(world: World, asked: Asked, *, apart: bool = True) -> Body:
+def export(world: InterleavedExport, asked: Asked, *, apart: bool = True) -> Body:
     """The driver. Its exit status."""
 
     def body(actor: Actor) -> int:
@@ -122,7 +122,7 @@ def export(world: World, asked: Asked, *, apart: bool = True) -> Body:
     return body
 
 
-def complete(world: World, asked: Asked, *, failed: bool) -> Body:
+def complete(world: InterleavedExport, asked: Asked, *, failed: bool) -> Body:
     def body(actor: Actor) -> str:
         exporter = exporter_of(world)
         if failed:
@@ -142,12 +142,12 @@ def complete(world: World, asked: Asked, *, failed: bool) -> Body:
     return body
 
 
-def _mark_complete(world: World, exporter: Exporter, asked: Asked) -> None:
+def _mark_complete(world: InterleavedExport, exporter: Exporter, asked: Asked) -> None:
     if exporter.settings.completeness is not None:
         mark_complete(exporter, Ran(asked.interval, world.clock_ms), _silent)
 
 
-def _report(world: World, exporter: Exporter) -> None:
+def _report(world: InterleavedExport, exporter: Exporter) -> None:
     if exporter.settings.dead_letters.topic is not None:
         report(exporter, LettersSide(world.reported, world.scheduler, world.weather), _silent)
 
@@ -155,7 +155,7 @@ def _report(world: World, exporter: Exporter) -> None:
 # What a person starts.
 
 
-def run_here(world: World, asked: Asked) -> Body:
+def run_here(world: InterleavedExport, asked: Asked) -> Body:
     """`kafka-s3 run`."""
 
     def body(actor: Actor) -> int:
@@ -168,7 +168,7 @@ def run_here(world: World, asked: Asked) -> Body:
     return body
 
 
-def collect_garbage(world: World) -> Body:
+def collect_garbage(world: InterleavedExport) -> Body:
     """`kafka-s3 gc --delete`."""
 
     def body(actor: Actor) -> object:
@@ -179,7 +179,7 @@ def collect_garbage(world: World) -> Body:
     return body
 
 
-def rewind_to(world: World, tp: TopicPartition, offset: int, run_id: str) -> Body:
+def rewind_to(world: InterleavedExport, tp: TopicPartition, offset: int, run_id: str) -> Body:
     def body(actor: Actor) -> object:
         exporter = exporter_of(world)
         found = look(exporter, {tp: offset})
@@ -188,7 +188,7 @@ def rewind_to(world: World, tp: TopicPartition, offset: int, run_id: str) -> Bod
     return body
 
 
-def accept(world: World, name: str, run_id: str) -> Body:
+def accept(world: InterleavedExport, name: str, run_id: str) -> Body:
     def body(actor: Actor) -> object:
         committed, _ = accept_by_hand(exporter_of(world), [name], Asked(run_id, None).request(world), _silent)
         return committed.entry.seq
@@ -196,7 +196,7 @@ def accept(world: World, name: str, run_id: str) -> Body:
     return body
 
 
-def reexport(world: World, asked: Asked, *, anew: bool) -> Body:
+def reexport(world: InterleavedExport, asked: Asked, *, anew: bool) -> Body:
     """A window, exported again: planned, then run. `anew`: the one that is committed is withdrawn."""
 
     def body(actor: Actor) -> object:
@@ -212,7 +212,7 @@ def reexport(world: World, asked: Asked, *, anew: bool) -> Body:
     return body
 
 
-def withdraw_window(world: World, asked: Asked) -> Body:
+def withdraw_window(world: InterleavedExport, asked: Asked) -> Body:
     """`kafka-s3 reexport --withdraw`."""
     return lambda actor: withdraw(exporter_of(world), asked.request(world), _silent)
 
@@ -224,7 +224,7 @@ def redrive_to_parking(exporter: Exporter, sink: DeadLetterSink, at_ms: int) -> 
     )
 
 
-def redrive_letters(world: World) -> Body:
+def redrive_letters(world: InterleavedExport) -> Body:
     """`kafka-s3 redrive --to parking`."""
 
     def body(actor: Actor) -> object:
@@ -235,7 +235,7 @@ def redrive_letters(world: World) -> Body:
     return body
 
 
-def verify_log(world: World) -> Body:
+def verify_log(world: InterleavedExport) -> Body:
     """`kafka-s3 verify`, while others are at work: it may not call anything wrong that is not."""
 
     def body(actor: Actor) -> object:
@@ -248,7 +248,7 @@ def verify_log(world: World) -> Body:
     return body
 
 
-def look_at(world: World) -> Body:
+def look_at(world: InterleavedExport) -> Body:
     """`kafka-s3 status`, or the page."""
 
     def body(actor: Actor) -> object:

@@ -16,7 +16,7 @@ import pytest
 from tests.airflow.conftest import _airflow_home as _airflow_home
 from tests.airflow.conftest import airflow_db as airflow_db
 from tests.airflow.test_counters import StatsD
-from tests.scheduler.world import Api, Proxy, until
+from tests.scheduler.harness import Api, Proxy, until
 from tools.long_log import write_log
 from tools.parts.airflow import Airflow
 from tools.parts.kafka import KafkaBroker

@@ -16,7 +16,7 @@ import pytest
 from tests.airflow.test_metrics import Samples, parsed_text
 from tests.page.access import GUEST
 from tests.page.conftest import HOSTILE, MANY, TOPICS, Place
-from tests.scheduler.world import until
+from tests.scheduler.harness import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Frame, FrameLocator, Page

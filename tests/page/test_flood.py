@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kafka_s3.errors import ConfigurationError
-from tests.export.world import World
+from tests.export.harness import MemoryExport
 from tests.page.serving import BOUND_S, Served, served
 from tests.page.test_observer import CONNECTOR, Seen
 from tests.support import make_settings, request
@@ -127,7 +127,7 @@ def test_what_variables_stood_for_is_masked(airflow_db: None, tmp_path: Path, mo
     from dataclasses import replace
 
     settings = replace(make_settings(), hidden=frozenset({"bucket", "topics/ord", "xy"}))
-    seen = Seen(tmp_path, World(settings=settings))
+    seen = Seen(tmp_path, MemoryExport(settings=settings))
     seen.world.produce(0, 4)
     seen.world.run()
     with served(seen.observer, monkeypatch) as page:

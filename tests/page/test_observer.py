@@ -19,7 +19,7 @@ from kafka_s3.naming import LogLayout
 from kafka_s3.ports import Broker
 from kafka_s3.records import Record
 from kafka_s3.settings.model import Settings
-from tests.export.world import World
+from tests.export.harness import MemoryExport
 from tests.support import make_settings
 from tools.long_log import write_log
 
@@ -43,7 +43,7 @@ class Seen:
     """An observer of one connector, whose file is `orders.properties`, over a world in memory."""
 
     folder: Path
-    world: World = field(default_factory=World)
+    world: MemoryExport = field(default_factory=MemoryExport)
     now_ms: int = 10**12
     kafka_is_up: bool = True
     problem: ConfigurationError | None = None
@@ -394,7 +394,7 @@ def test_why_records_were_rejected(tmp_path: Path) -> None:
     """Dead letters of a commit are shown by their reason; neither their key nor their value is."""
     from kafka_s3_airflow.page.observer import EntryWanted
 
-    seen = Seen(tmp_path, World(settings=make_settings(tolerate=True)))
+    seen = Seen(tmp_path, MemoryExport(settings=make_settings(tolerate=True)))
     seen.world.produce(0, 2)
     seen.world.broker.append("orders", 0, Record(2, b"{secret"))
     seen.world.run()
@@ -420,7 +420,7 @@ def test_an_open_plan_is_shown(seen: Seen) -> None:
 
 def test_what_was_exported_again(tmp_path: Path) -> None:
     """Intervals that were exported again are listed, with what they hold and where it lies."""
-    from tests.export.windows import Windows
+    from tests.reexport.windows import Windows
 
     world: Any = Windows()
     world.export(120, 150, 250)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from kafka_s3.avro.model import Schema, schema_of
-from kafka_s3.ports import Registries
+from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.records import Record
 from tests.pairs.exported import export, registries_of, settings_of
 from tests.pairs.kinds import ENVELOPE, TYPED, kinds, zigzag
@@ -73,7 +73,48 @@ _AVRO: Mapping[str, tuple[object, Callable[[], bytes]]] = {
 }
 
 
-def _bombs(kind: str) -> Iterator[tuple[str, Schema | None, bytes]]:
+def length(size: int) -> bytes:
+    """A varint."""
+    out = bytearray()
+    while size > 0x7F:
+        out.append(size & 0x7F | 0x80)
+        size >>= 7
+    return bytes([*out, size])
+
+
+def proto(text: str) -> RegisteredSchema:
+    return RegisteredSchema(1, f'syntax = "proto3"; {text}', "PROTOBUF")
+
+
+_ALL = " ".join(f"repeated string a_field_of_a_long_name_{n} = {n};" for n in range(1, 1000))
+_WIDE_LIST = f"message M {{ repeated W x = 1; }} message W {{ {_ALL} }}"
+_TREE_PROTO = "message M { M x = 1; repeated M all = 2; map<string, M> by = 3; }"
+#: Protobuf: a schema whose field 1 is meant, and the bytes of a message.
+_PROTOBUF: Mapping[str, tuple[str, Callable[[], bytes]]] = {
+    "a length": ("message M { string x = 1; }", lambda: b"\x0a" + b"\xff" * 9 + b"\1"),
+    "a long number": ("message M { int64 x = 1; }", lambda: b"\x08" + b"\xff" * _MIB),
+    "a deep message": (_TREE_PROTO, lambda: b"\x0a" * _MILLION),
+    "a deep group": (_TREE_PROTO, lambda: b"\x2b" * _MILLION),
+    "many groups": (_TREE_PROTO, lambda: b"\x2b\x2c" * _MILLION),
+    "a million packed": ("message M { repeated int32 x = 1; }", lambda: b"\x0a" + length(_MILLION) + b"\0" * _MILLION),
+    "a million names": (
+        f"message M {{ repeated E x = 1; }} enum E {{ {'Z' * 2000} = 0; }}",
+        lambda: b"\x0a" + length(_MILLION) + b"\0" * _MILLION,
+    ),
+    "a million messages": ("message M { repeated W x = 1; message W { int32 a = 1; } }", lambda: b"\x0a\0" * _MILLION),
+    "a million wide messages": (_WIDE_LIST, lambda: b"\x0a\0" * _MILLION),
+    "a million entries": ("message M { map<int32, int32> x = 1; }", lambda: b"\x0a\0" * _MILLION),
+    "a million texts": ("message M { repeated string x = 1; }", lambda: b"\x0a\0" * _MILLION),
+    "a long text": ("message M { string x = 1; }", lambda: b"\x0a" + length(100 * _MIB) + b"x" * 100 * _MIB),
+    "unknown fields": ("message M { string x = 1; }", lambda: b"\x10\1" * _MILLION),
+}
+
+
+def _bombs(kind: str) -> Iterator[tuple[str, Schema | RegisteredSchema | None, bytes]]:
+    if kind == "ProtobufConverter":
+        for name, (text, make) in _PROTOBUF.items():
+            yield name, proto(text), b"\0\0\0\0\1\0" + make()
+        return
     if kind == "AvroConverter":
         for name, (avro, make) in _AVRO.items():
             yield name, _field(avro), b"\0\0\0\0\1" + make()

@@ -5,18 +5,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from kafka_s3.adapters.memory.registry import MemoryRegistry
 from kafka_s3.avro.model import Schema
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.naming import DataName, format_data_key
-from kafka_s3.ports import RegisteredSchema, Registries
+from kafka_s3.ports import RegisteredSchema, Registries, SchemaId
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import ColumnBatch, Record, RecordBatch
 from kafka_s3.settings import from_mapping
 from kafka_s3.settings.model import Settings
-from kafka_s3.write.object_group import Body, Member, OffsetSpan
-from kafka_s3.write.writer import RangeWriter, Rejected, Written
+from kafka_s3.write.object_group import Body, FinishedUpload, Member, OffsetSpan
+from kafka_s3.write.rejections import Rejected
+from kafka_s3.write.writer import RangeWriter, Written
 from tests.support import MINIMAL
 
 TP = TopicPartition("orders", 3)
@@ -35,9 +37,14 @@ def is_allowed(properties: Mapping[str, str]) -> bool:
     return True
 
 
-def registries_of(*schemas: Schema) -> Registries:
-    """Ids 1, 2, …, for values and for keys."""
-    registry = MemoryRegistry({id: RegisteredSchema(id, schema.text) for id, schema in enumerate(schemas, 1)})
+def registries_of(*schemas: Schema | RegisteredSchema) -> Registries:
+    """Ids 1, 2, …, for values and for keys; Avro's are Glue's versions of such ids too."""
+    known: dict[SchemaId, RegisteredSchema] = {}
+    for id, schema in enumerate(schemas, 1):
+        known[id] = schema if isinstance(schema, RegisteredSchema) else RegisteredSchema(id, schema.text)
+        if isinstance(schema, Schema):
+            known[str(UUID(int=id))] = RegisteredSchema(str(UUID(int=id)), schema.text, version=id)
+    registry = MemoryRegistry(known)
     return Registries(registry, registry)
 
 
@@ -61,11 +68,11 @@ class _Upload:
     def part(self, member: int, body: bytes) -> None:
         self.parts[member] = self.parts.get(member, b"") + body
 
-    def close(self, bodies: Sequence[Body], holds: OffsetSpan) -> Sequence[str]:
+    def finish(self, bodies: Sequence[Body], holds: OffsetSpan) -> FinishedUpload:
         for number, (key, body) in enumerate(zip(self.keys, bodies, strict=True)):
             assert key not in self.bucket.objects
             self.bucket.objects[key] = self.parts.get(number, b"") + body.last
-        return self.keys
+        return FinishedUpload.of(self.keys, bodies)
 
     def abort(self) -> None: ...
 
@@ -83,7 +90,7 @@ class Exported:
         if member is Member.VALUES:
             return [self.objects[made.key] for made in self.written.objects]
         beside = [each for made in self.written.objects for each in made.beside]
-        return [self.objects[each.key] for each in beside if each.member is member]
+        return [self.objects[each.key] for beside_as, each in beside if beside_as is member]
 
 
 def export(

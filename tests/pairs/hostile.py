@@ -195,19 +195,25 @@ class Figures:
         )
 
 
-def values_of(kind: str, batch: Batch, random: Random, damage: Any) -> tuple[list[bytes | None], dict[int, str]]:
-    """Values, and the registry's texts by id: those of the batch, and worse ones."""
+Schemas = dict[int, RegisteredSchema]
+
+
+def values_of(kind: str, batch: Batch, random: Random, damage: Any) -> tuple[list[bytes | None], Schemas]:
+    """Values, and the registry's schemas by id: those of the batch, and worse ones."""
     raw = [case.raw for case in batch.cases]
-    schemas: dict[int, str] = {}
+    texts: dict[int, str] = {}
+    schemas: Schemas = {}
     values: list[bytes | None] = [*raw, *(damage(each, random) for each in raw)]
-    if batch.registered is not None:
+    if isinstance(batch.registered, RegisteredSchema):
+        values += _protobuf(raw, batch.registered, schemas, random)
+    elif batch.registered is not None:
         avro = json.loads(batch.registered.text)
-        schemas[1] = batch.registered.text
-        schemas[2] = json.dumps(respelled(avro, random), indent=1)
-        schemas |= {id: json.dumps(mangled(avro, random)) for id in (3, 4)}
+        texts[1] = batch.registered.text
+        texts[2] = json.dumps(respelled(avro, random), indent=1)
+        texts |= {id: json.dumps(mangled(avro, random)) for id in (3, 4)}
         values += [each[:4] + bytes([id]) + each[5:] for each in raw[:3] for id in (2, 3, 4)]
         chosen = random.randrange(len(AVRO))
-        schemas[5] = json.dumps(AVRO[chosen][0])
+        texts[5] = json.dumps(AVRO[chosen][0])
         values += [b"\0\0\0\0\5" + each for each in random.sample(AVRO[chosen][1], 2)]
     if kind == ENVELOPE:
         for each in raw[:3]:
@@ -219,7 +225,43 @@ def values_of(kind: str, batch: Batch, random: Random, damage: Any) -> tuple[lis
         values.append(b'{"payload":' + harm + b',"schema":' + _DECIMAL + b"}")
     values += [random.choice(JSON), None, random.randbytes(random.randint(0, 30))]
     random.shuffle(values)
-    return values, schemas
+    return values, {**schemas, **{id: RegisteredSchema(id, text) for id, text in texts.items()}}
+
+
+#: Schemas that are none, or that are made to cost much.
+_BAD_PROTOS: Sequence[str] = (
+    "",
+    "message",
+    'syntax = "proto3"; import "gone.proto"; message M { Gone g = 1; }',
+    'syntax = "proto2"; message M { optional group G = 1 { optional int32 a = 1; } }',
+    'syntax = "proto3"; message M { M a = 1; repeated M f = 2; map<string, M> b = 3; }',
+    'syntax = "proto3"; message M { repeated W f = 1; } message W { '
+    + " ".join(f"repeated string a_field_with_a_long_name_{n} = {n};" for n in range(1, 500))
+    + "}",
+)
+#: Messages for these, and for any other: empty ones inside by the thousand, packed ones, deep ones, groups.
+_PROTO_BOMBS: Sequence[bytes] = (
+    b"\x0a\0" * 20_000,
+    b"\x12\0" * 20_000,
+    b"\x0a\x90\x4e" + b"\0" * 10_000,
+    b"\x0a" * 5_000,
+    b"\x13" * 5_000,
+    b"\x0b" * 99 + b"\x0c" * 99,
+    b"\x0a\xff\xff\xff\xff\x0f",
+    b"\x08" + b"\xff" * 20,
+    b"\x1a\x04\x0a\x00\x12\x00" * 2_000,
+)
+
+
+def _protobuf(raw: Sequence[bytes], given: RegisteredSchema, schemas: Schemas, random: Random) -> list[bytes]:
+    schemas[1] = given
+    bad = random.choice(_BAD_PROTOS)
+    names = random.choice([(), ("../up.proto",), ("gone.proto",)])
+    schemas[2] = RegisteredSchema(2, bad, "PROTOBUF", tuple('syntax = "proto3";' for _ in names), names)
+    schemas[3] = RegisteredSchema(3, given.text, random.choice(["AVRO", "JSON"]))
+    values = [each[:4] + bytes([id]) + each[5:] for each in raw[:2] for id in (2, 3, 4)]
+    values += [each[:5] + random.choice([b"\2\2", b"\4\0\0", b"\xff" * 6, b"\1", b""]) + each[6:] for each in raw[:2]]
+    return values + [bytes([0, 0, 0, 0, random.choice([1, 2]), 0]) + each for each in random.sample(_PROTO_BOMBS, 3)]
 
 
 def record_of(offset: int, value: bytes | None, random: Random) -> Record:
@@ -230,10 +272,10 @@ def record_of(offset: int, value: bytes | None, random: Random) -> Record:
 
 
 def tried(
-    settings: Settings, records: Sequence[Record], schemas: Mapping[int, str], figures: Figures, *, traced: bool
+    settings: Settings, records: Sequence[Record], schemas: Schemas, figures: Figures, *, traced: bool
 ) -> RangeResult:
     """A range through the task; fails where it costs too much, raised, or does not add up."""
-    registry = MemoryRegistry({id: RegisteredSchema(id, text) for id, text in schemas.items()})
+    registry = MemoryRegistry(schemas)
     broker, store = MemoryBroker(), MemoryStore()
     broker.create_topic("orders")
     broker.append("orders", 0, *records)
@@ -244,7 +286,9 @@ def tried(
     cpu_s = time.process_time() - began
     peak = _peak(traced) - before
     check(settings, result, len(records))
-    size = sum(len(each.value or b"") + len(each.key or b"") for each in records) + sum(map(len, schemas.values()))
+    size = sum(len(each.value or b"") + len(each.key or b"") for each in records) + sum(
+        len(each.text) for each in schemas.values()
+    )
     figures.records += len(records)
     figures.ranges += 1
     figures.cpu_s = max(figures.cpu_s, cpu_s) if not traced else figures.cpu_s

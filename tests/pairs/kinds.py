@@ -6,23 +6,27 @@ import base64
 import json
 import math
 import struct
+import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from random import Random
 from typing import Any
+from uuid import UUID
 
 from hypothesis import strategies as st
 
 from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Branch, Schema, schema_of
 from kafka_s3.avro.nodes import Node
+from kafka_s3.ports import RegisteredSchema
 from kafka_s3.settings.converters import Converter
 from kafka_s3.values.converters.connect_avro import avro_schema
 from kafka_s3.values.converters.connect_schema import read_schema
 from kafka_s3.values.converters.connect_values import parse
-from tests.engine.envelopes import compact, envelope, random_schema, random_value
-from tests.schemas.strategies import avro_schemas, values_of
+from tests.avro.strategies import avro_schemas, values_of
+from tests.protobuf.messages import TEXTS, expected, fill, source
+from tests.values.converters.envelopes import compact, envelope, random_schema, random_value
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class Batch:
 
     cases: Sequence[Case]
     schema: Schema | None = None
-    registered: Schema | None = None
+    registered: Schema | RegisteredSchema | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -75,6 +79,23 @@ def _avro(draw: st.DrawFn, columns: bool) -> Batch:
     values = [value for value in draw(st.lists(values_of(schema), min_size=1, max_size=6)) if value is not None]
     cases = [Case(b"\0\0\0\0\1" + avro_bytes(value, graph(schema)), value) for value in values]
     return Batch(cases, schema, schema)
+
+
+def _glue(columns: bool) -> st.SearchStrategy[Batch]:
+    """The same behind the header of AWS Glue's serializers, every other value compressed."""
+    return _avro(columns).map(
+        lambda batch: replace(
+            batch,
+            cases=[
+                replace(case, raw=_glue_bytes(case.raw[5:], compressed=bool(number % 2)))
+                for number, case in enumerate(batch.cases)
+            ],
+        )
+    )
+
+
+def _glue_bytes(datum: bytes, *, compressed: bool) -> bytes:
+    return bytes((3, 5 * compressed)) + GLUE_VERSION.bytes + (zlib.compress(datum) if compressed else datum)
 
 
 def avro_bytes(value: Any, node: Node) -> bytes:
@@ -121,6 +142,21 @@ def zigzag(number: int) -> bytes:
         out.append(rest & 0x7F | 0x80)
         rest >>= 7
     return bytes([*out, rest])
+
+
+# Protobuf.
+
+
+@st.composite
+def _protobuf(draw: st.DrawFn, columns: bool) -> Batch:
+    chosen = source(draw(st.sampled_from([name for name in TEXTS if not (columns and source(name).recursive)])))
+    cases = []
+    for _ in range(draw(st.integers(1, 6))):
+        message = chosen.type()
+        fill(draw, message, depth=2, entries=1)  # more have an order of the runtime's own
+        raw = message.SerializeToString()
+        cases.append(Case(b"\0\0\0\0\1\0" + raw, expected(message)))
+    return Batch(cases, chosen.schema, chosen.registered)
 
 
 # Connect's envelope.
@@ -248,6 +284,8 @@ def _listed(pairs: st.SearchStrategy[tuple[bytes, Any]], avro: Any) -> Callable[
     return batches
 
 
+#: The id of the only version in Glue.
+GLUE_VERSION = UUID(int=1)
 _REGISTRY = {"schema.registry.url": "http://registry:8081"}
 _SHORT = {"type": "int", "connect.type": "int16"}
 _ONE = json.dumps({"type": "record", "name": "One", "fields": [{"name": "x", "type": "int"}]})
@@ -256,6 +294,8 @@ ENVELOPE, TYPED, PLAIN = "JsonConverter", "JsonConverter and a schema file", "Js
 #: Every choice of a converter and what changes what it takes; a converter that is not here fails the tests.
 _KINDS: Mapping[Converter, Sequence[Kind]] = {
     Converter.AVRO: (Kind("AvroConverter", Converter.AVRO, _avro, _REGISTRY),),
+    Converter.GLUE_AVRO: (Kind("AWSKafkaAvroConverter", Converter.GLUE_AVRO, _glue, {"registry.name": "shop"}),),
+    Converter.PROTOBUF: (Kind("ProtobufConverter", Converter.PROTOBUF, _protobuf, _REGISTRY),),
     Converter.JSON: (
         Kind(ENVELOPE, Converter.JSON, _envelopes, {"schemas.enable": "true"}),
         Kind(TYPED, Converter.JSON, _typed_json, {"schemas.enable": "false", "schema": _ONE}, ("value",)),

@@ -58,8 +58,7 @@ class Plan:
         settings = self.settings(flush_size, part_size)
         found = export(settings, self.records, registries=self.registries, cuts=cuts, careful=careful)
         made = {key: hashlib.sha256(body).hexdigest() for key, body in found.objects.items()}
-        said = {each.key: each.sha256 for each in found.written.objects}
-        said |= {each.key: each.sha256 for written in found.written.objects for each in written.beside}
+        said = {each.key: each.sha256 for written in found.written.objects for each in written.upload.objects}
         assert made == said
         return made | {f"refused {offset}": why.reason for offset, why in found.refused.items()}
 
@@ -138,6 +137,7 @@ _BESIDE = {
     "export_envelope": "topic,partition,offset,timestamp,key,headers",
 }
 _BLOCK = "compressed_block_size"
+_CODECS = ("zstd", "snappy", "lz4", "bzip2")
 _BYTES = Converter.BYTE_ARRAY.value.rpartition(".")[2]
 _AVRO, _PARQUET, _JSON = Format.AVRO.value, Format.PARQUET.value, Format.JSON.value
 
@@ -148,6 +148,7 @@ def plans() -> Mapping[str, Plan]:
         "json": _avro(format_class=_JSON),
         "json gzip": _avro(format_class=_JSON, s3_compression_type="gzip"),
         "json gzip 6": _avro(format_class=_JSON, s3_compression_type="gzip", s3_compression_level="6"),
+        **{f"json {codec}": _avro(format_class=_JSON, s3_compression_type=codec) for codec in _CODECS},
         "json array": _avro(format_class=_JSON, export_json_array="true", json_decimal_format="NUMERIC"),
         "json text": _json(PLAIN, format_class=_JSON),
         "json text gzip": _json(PLAIN, format_class=_JSON, s3_compression_type="gzip"),

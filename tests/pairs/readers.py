@@ -1,13 +1,16 @@
-"""What readers find in an object: fastavro, pyarrow, json and gzip, none of which is ours."""
+"""What readers find in an object: fastavro, pyarrow, json, gzip, bz2 and cramjam, none of which is ours."""
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+import cramjam
 import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +19,30 @@ from kafka_s3.avro.model import full_name
 
 
 def plain(body: bytes, key: str) -> bytes:
-    return gzip.decompress(body) if key.endswith(".gz") else body
+    """What an object of lines holds, by its extension."""
+    match key.rpartition(".")[2]:
+        case "gz":
+            return gzip.decompress(body)
+        case "bz2":
+            return bz2.decompress(body)
+        case "zst":
+            return pa.CompressedInputStream(io.BytesIO(body), "zstd").read()
+        case "snappy":
+            return b"".join(bytes(cramjam.snappy.decompress_raw(block)) for block, _ in _hadoop(body))
+        case "lz4":
+            return b"".join(
+                bytes(cramjam.lz4.decompress_block(block, output_len=size)) for block, size in _hadoop(body)
+            )
+    return body
+
+
+def _hadoop(body: bytes) -> Iterator[tuple[bytes, int]]:
+    """Blocks in Hadoop's framing, and their sizes before compression."""
+    at = 0
+    while at < len(body):
+        size, packed = (int.from_bytes(body[start : start + 4], "big") for start in (at, at + 4))
+        yield body[at + 8 : at + 8 + packed], size
+        at += 8 + packed
 
 
 def json_of(text: bytes) -> Any:

@@ -20,9 +20,9 @@ from kafka_s3.avro.model import Branch, Schema
 from kafka_s3.avro.nodes import Node
 from kafka_s3.settings.formats import Format
 from kafka_s3.settings.properties import UserDefined
+from tests.avro.evolution import same
 from tests.pairs.kinds import ENVELOPE, PLAIN, TYPED, Case
 from tests.pairs.readers import json_of
-from tests.schemas.evolution import same
 
 OWN = UserDefined("tests.pairs.framed:Framed")
 FORMATS: Mapping[Format | UserDefined, str] = {
@@ -109,6 +109,12 @@ KEEPS: Mapping[tuple[str, Format | UserDefined], Keeps] = {
     ("AvroConverter", Format.JSON): Keeps("JSON ¹", _as_json),
     ("AvroConverter", Format.AVRO): Keeps("everything, the writer's schema too", _value_kept),
     ("AvroConverter", Format.PARQUET): Keeps("columns ¹", _columns),
+    ("AWSKafkaAvroConverter", Format.JSON): Keeps("JSON ¹", _as_json),
+    ("AWSKafkaAvroConverter", Format.AVRO): Keeps("everything, the writer's schema too", _value_kept),
+    ("AWSKafkaAvroConverter", Format.PARQUET): Keeps("columns ¹", _columns),
+    ("ProtobufConverter", Format.JSON): Keeps("JSON ¹", _as_json),
+    ("ProtobufConverter", Format.AVRO): Keeps("everything, under Connect's own Avro schema", _value_kept),
+    ("ProtobufConverter", Format.PARQUET): Keeps("columns ¹", _columns),
     (ENVELOPE, Format.JSON): Keeps("the payload ¹, the schema left out", _as_json),
     (ENVELOPE, Format.AVRO): Keeps("everything, under Connect's own Avro schema", _value_kept),
     (ENVELOPE, Format.PARQUET): Keeps("columns ¹", _columns),

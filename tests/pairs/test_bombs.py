@@ -30,6 +30,8 @@ _VALUES_MIB = 1000
         (ENVELOPE, "JsonFormat"),
         ("AvroConverter", "AvroFormat"),
         ("AvroConverter", "ParquetFormat"),
+        ("ProtobufConverter", "JsonFormat"),
+        ("ProtobufConverter", "ParquetFormat"),
     ],
 )
 def test_no_record_takes_memory_or_time(kind: str, format: str) -> None:

@@ -18,12 +18,12 @@ from kafka_s3.records import Record
 from kafka_s3.settings.formats import Format, ParquetCodec
 from kafka_s3.settings.properties import UserDefined
 from kafka_s3.write.object_group import Member
+from tests.house.test_documents import README
 from tests.pairs.exported import Exported, export, is_allowed, registries_of, settings_of
 from tests.pairs.framed import unframed
 from tests.pairs.kinds import Batch, Kind, kinds
 from tests.pairs.readers import avro_values, parquet_rows, plain
 from tests.pairs.table import FORMATS, KEEPS, Written, readme
-from tests.test_documents import README
 
 #: What a record takes to draw: random schemas cost most.
 _EXAMPLES = {"AvroConverter": 40, "JsonConverter": 30, "JsonConverter and a schema file": 30}

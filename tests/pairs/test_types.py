@@ -11,13 +11,13 @@ import pytest
 from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema, schema_of
 from kafka_s3.records import Record
+from tests.avro.evolution import same
+from tests.house.test_documents import README
 from tests.pairs.exported import Exported, export, registries_of, settings_of
 from tests.pairs.kinds import avro_bytes, kinds
 from tests.pairs.readers import avro_values, parquet_rows
 from tests.pairs.table import bare
 from tests.pairs.types import TYPES, Example, readme
-from tests.schemas.evolution import same
-from tests.test_documents import README
 
 EXAMPLES = [
     pytest.param(example, id=f"{row.types}-{number}") for row in TYPES for number, example in enumerate(row.examples)

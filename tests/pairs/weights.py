@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,7 @@ _MAP_ENTRY = _record("MapEntry", key="int", value="int") | {"connect.internal.ty
 _TREE = _record("Tree", all=_array("Tree"))
 _LIST = _record("List", next=["null", "List"])
 _UNION = ["null", *(_record(f"U{n}", a="int") for n in range(60))]
+_PAIR = _record("Pair", a=["null", "Pair"], b=["null", "Pair"])
 _DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 900, "scale": 2}
 
 #: Avro: the type of a field, and its bytes.
@@ -154,6 +156,15 @@ AVRO: Mapping[str, tuple[Any, Text]] = {
         lambda size: zigzag(size // 7) + b"".join(b"\x0c%06x" % n for n in range(size // 7)) + b"\0",
     ),
     "records": (_array(_record("One", a="int")), _many(b"\0")),
+    "records of two bytes": (_array(_deep(3, "int")), _many(b"\x80\1")),
+    "pairs of pairs": (
+        _PAIR,
+        lambda size: reduce(lambda below, _: (b"\2" + below) * 2, range((size // 4).bit_length()), b"\0\0"),
+    ),
+    "names of records": (
+        {"type": "map", "values": _deep(14, "int")},
+        lambda size: zigzag(size // 8) + b"".join(b"\x0c%06x\0" % n for n in range(size // 8)) + b"\0",
+    ),
     "wide records": (_array(_WIDE), _many(b"\0" * 200)),
     "deep records": (_array(_deep(8, "int")), _many(b"\0")),
     "deeper records": (_array(_deep(60, "int")), _many(b"\0")),

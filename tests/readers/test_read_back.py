@@ -29,10 +29,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_s3.settings.formats import AvroCodec, ParquetCodec
-from tests.formats.test_avro_objects import read as read_avro
 from tests.readers.conftest import MakePlace
 from tests.readers.everything import EVERYTHING, FIELDS, FIRST, KEY, ROWS, complete, registered
 from tests.readers.place import AVRO, JSON, PARQUET, Connector, Place
+from tests.values.formats.test_avro_objects import read as read_avro
 
 MS, US = "Datetime(time_unit='ms', time_zone={})", "Datetime(time_unit='us', time_zone={})"
 PLACE_POLARS = "Struct({'street': String, 'zip': String})"

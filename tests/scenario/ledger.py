@@ -40,6 +40,7 @@ class Ledger:
     kafka: Kafka
     sides: bool
     log: LogLayout = LOG
+    layout: KeyLayout = KeyLayout()  # frozen
     head: Entry | None = None
     head_sha256: str | None = None
     seen: dict[str, bytes] = field(default_factory=dict)
@@ -73,7 +74,7 @@ class Ledger:
     def _check_unchanged(self, contents: Mapping[str, bytes], deleted: set[str]) -> None:
         """Nothing is overwritten; what no entry lists may be deleted, and nothing else."""
         for key, body in self.seen.items():
-            if key in deleted and key not in self.listed and name_of(key) is not None:
+            if key in deleted and key not in self.listed and self.name_of(key) is not None:
                 self.collected += 1
                 continue
             there = contents.get(key)
@@ -137,7 +138,14 @@ class Ledger:
         is_passed = fact.offset < (entry.position(fact.tp) or 0)
         if any(each.lost and each.start <= fact.offset < each.end for each in self.taken.get(fact.tp, [])):
             return True
-        return fact.sort is Sort.TOMBSTONE and not self.sides and is_passed
+        return self.is_left_out(fact) and is_passed
+
+    def is_left_out(self, fact: Fact) -> bool:
+        """Whether the configuration writes such a record nowhere."""
+        return fact.sort is Sort.TOMBSTONE and not self.sides
+
+    def name_of(self, key: str) -> DataName | None:
+        return name_of(key, self.layout)
 
     def _see_topics(self, entry: Entry, before: Entry | None, positions: dict[TopicPartition, int]) -> None:
         """At first sight a topic's positions are where its partitions begin: what was below was never ours."""
@@ -222,7 +230,7 @@ class Ledger:
 
     def _facts_in(self, made: ObjectEntry, contents: Mapping[str, bytes], generation: int) -> list[Fact]:
         """The records of an object; of what lies beside it, that these are the same ones, in the same order."""
-        name = name_of(made.key)
+        name = self.name_of(made.key)
         assert name is not None
         assert made.key.startswith("topics/"), f"a plain listing does not show {made.key}"
         assert name.generation == generation, made.key
@@ -231,7 +239,7 @@ class Ledger:
         # The keys of tombstones stand alone; a key, and a header, is its record's number.
         numbers = [int(row) if isinstance(row, str) else row["u"] for row in rows]
         for beside in made.companions:
-            other = name_of(beside.key)
+            other = self.name_of(beside.key)
             assert other == replace(name, extension=other.extension if other else "")
             theirs = rows_of(self._body(beside.key, beside.size, beside.sha256, contents), beside.key)
             said = [row["headers"][0]["value"] if beside.what == "headers" else row for row in theirs]
@@ -260,7 +268,7 @@ class Ledger:
             return False
         if fact.epoch > topic.epochs.get(tp.partition, fact.epoch) or fact.number in self.live:
             return False
-        if fact.gone not in (None, Gone.EXPIRED) or (fact.sort is Sort.TOMBSTONE and not self.sides):
+        if fact.gone not in (None, Gone.EXPIRED) or self.is_left_out(fact):
             return False
         return not any(each.lost and each.start <= fact.offset < each.end for each in self.taken.get(tp, []))
 
@@ -269,7 +277,7 @@ class Ledger:
 
     def is_collectable(self, key: str) -> bool:
         """Whether an object, or an upload, is nobody's, and nobody can make it any more."""
-        name = name_of(key)
+        name = self.name_of(key)
         if self.head is None or name is None or key in self.listed:
             return False
         topic = self.head.topics[name.topic]
@@ -282,11 +290,11 @@ def log_in(contents: Mapping[str, bytes]) -> LogLayout:
     return replace(LOG, epoch=decode(Epoch, claims[0], contents[claims[0]]).id) if claims else LOG
 
 
-def name_of(key: str) -> DataName | None:
+def name_of(key: str, layout: KeyLayout = KeyLayout()) -> DataName | None:
     """What the key of an object of data or of dead letters says."""
-    for layout in (KeyLayout(), letters_layout(LOG.root, LOG.connector)):
+    for each in (layout, letters_layout(LOG.root, LOG.connector)):
         for topic in TOPICS:
-            name = parse_data_key(layout, topic, key)
+            name = parse_data_key(each, topic, key)
             if name is not None:
                 return name
     return None

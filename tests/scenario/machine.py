@@ -15,9 +15,9 @@ from kafka_s3.crash_points import CrashPoint
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.run import Policies
+from tests.scenario.harness import ANCIENT_MS, FUTURE_MS, MINUTE_MS, PARTITIONERS, SLEEPERS_MAX, HistoryExport, Shape
 from tests.scenario.kafka import Sort
 from tests.scenario.processes import THIS, Engine, Fate, What
-from tests.scenario.world import ANCIENT_MS, FUTURE_MS, MINUTE_MS, PARTITIONERS, SLEEPERS_MAX, Shape, World
 
 REACHED: Counter[str] = Counter()  # what the histories of this process came to, by name
 small = st.integers(0, 3)
@@ -65,9 +65,9 @@ maybe = st.one_of(st.just([]), st.lists(st.one_of(*(fates(what) for what in What
 class Histories(RuleBasedStateMachine):
     """See `tests.scenario.ledger` for what always holds."""
 
-    world: World
+    world: HistoryExport
     sides: tuple[bool, ...] = (False, True)
-    world_type: type[World] = World
+    world_type: type[HistoryExport] = HistoryExport
 
     def __init__(self) -> None:
         super().__init__()

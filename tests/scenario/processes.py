@@ -20,8 +20,7 @@ from kafka_s3 import crash_points
 from kafka_s3.adapters.memory import MemoryBroker, MemoryStore
 from kafka_s3.crash_points import CrashPoint
 from kafka_s3.errors import ExporterError, KafkaUnavailable, StoreUnavailable
-from kafka_s3.export import append
-from kafka_s3.export import run as export_run
+from kafka_s3.export import append, closing
 from kafka_s3.gc import gc
 from kafka_s3.log import documents, entries
 from kafka_s3.plan import planner
@@ -81,7 +80,7 @@ class Engine:
         versions = {"format_version": self.format_version}
         _set(entries, "FORMAT_VERSION", self.format_version)
         _set(documents, "FORMAT_VERSION", self.format_version)
-        _set(export_run, "BYTES_VERSION", self.bytes_version)
+        _set(closing, "BYTES_VERSION", self.bytes_version)
         _set(append, "Entry", functools.partial(entries.Entry, **versions))
         _set(gc, "workers", _one_by_one)
         _set(select, "workers", _one_by_one)

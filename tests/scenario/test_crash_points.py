@@ -14,10 +14,10 @@ import pytest
 from kafka_s3.crash_points import CrashPoint
 from kafka_s3.dead_letter import letters_layout
 from kafka_s3.naming import KeyLayout, format_data_key
+from tests.scenario.harness import HistoryExport, Shape
 from tests.scenario.kafka import Sort
 from tests.scenario.ledger import LOG, name_of
 from tests.scenario.processes import THIS, Died, Fate, Process, What
-from tests.scenario.world import Shape, World
 
 FOR_EVER = 10**6
 #: Requests of a run, and of its retry, that writes objects at once and in parts.
@@ -61,10 +61,10 @@ def faults(sides: bool) -> list[Fault]:
     return [Fault(name, after, for_ever) for name in names for after in (False, True) for for_ever in (False, True)]
 
 
-def make_world(sides: bool) -> World:
+def make_world(sides: bool) -> HistoryExport:
     """Three partitions that one plan exports: objects of one request and of several parts; with `sides` families of
     values, keys and headers, and dead letters."""
-    world = World(sides, Shape(flush_size=4), batch_records_max=100)
+    world = HistoryExport(sides, Shape(flush_size=4), batch_records_max=100)
     for tp in world.tps():
         world.produce(tp, Sort.PLAIN, 5, [0])
         world.produce(tp, Sort.TOMBSTONE, 1, [0])
@@ -73,11 +73,11 @@ def make_world(sides: bool) -> World:
     return world
 
 
-def run(world: World, fates: Sequence[Fate] = (), *, again: bool = True) -> Process:
+def run(world: HistoryExport, fates: Sequence[Fate] = (), *, again: bool = True) -> Process:
     return world.run(world.ask(boundaries=None, clock_shift_ms=0, again=again), fates)
 
 
-def objects_in(world: World) -> dict[str, bytes]:
+def objects_in(world: HistoryExport) -> dict[str, bytes]:
     """All but plans, entries and owners."""
     found = world.store.contents().items()
     return {key: body for key, body in found if not key.startswith("_") or "/rejected/" in key}

@@ -59,7 +59,7 @@ def test_histories_come_to_what_they_are_for() -> None:
     assert not rare, REACHED
 
 
-def test_what_lies_beside_records_and_bad_records_are_kept_exactly_once() -> None:
+def test_companions_and_bad_records_are_kept_exactly_once() -> None:
     """With keys, headers, tombstones and bad records: families stay together, letters are neither lost nor doubled."""
     play(100, histories=WithSides)
 

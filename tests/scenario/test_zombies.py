@@ -15,7 +15,7 @@ from hypothesis.stateful import rule, run_state_machine_as_test
 from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.sweep import sweep
 from kafka_s3.export.task import RangeTask, export_range
-from kafka_s3.log.store import Planned
+from kafka_s3.log.plans import InheritedPlan, StoredPlan
 from kafka_s3.ports import PartitionOffsets
 from tests.scenario.machine import Histories
 
@@ -49,17 +49,17 @@ class Haunted(Histories):
         def body(exporter: Exporter) -> None:
             planned = _plan(exporter, which)
             if planned is not None:
-                sweep(exporter, planned.plan)
+                sweep(exporter, InheritedPlan(planned.plan, planned.sha256))
 
         self.world._start(body, ())
 
 
-def _plan(exporter: Exporter, which: int) -> Planned | None:
+def _plan(exporter: Exporter, which: int) -> StoredPlan | None:
     head = exporter.log.newest()
     return exporter.log.plan(which % (head.entry.seq + 2)) if head is not None else None
 
 
-def test_no_sweep_and_no_collection_takes_what_an_entry_lists_whatever_zombies_write() -> None:
+def test_nothing_takes_what_an_entry_lists() -> None:
     """Among crashes, rewinds and changes of configuration, what zombies leave is found, and nothing else is taken."""
     run_state_machine_as_test(
         Haunted,

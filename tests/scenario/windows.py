@@ -25,9 +25,9 @@ from kafka_s3.plan.results import RangeResult
 from kafka_s3.reexport.run import run as run_again
 from kafka_s3.reexport.run import withdraw
 from kafka_s3.settings.model import Settings
+from tests.scenario.harness import MINUTE_MS, HistoryExport
 from tests.scenario.kafka import Fact, Sort
 from tests.scenario.processes import THIS, Engine, Fate, Process
-from tests.scenario.world import MINUTE_MS, World
 from tests.support import request, rows_of
 
 OF_WINDOWS = ("reexport/", "_kafka_s3/orders/reexport/")
@@ -42,7 +42,7 @@ class Asked:
 
 
 @dataclass
-class Reexporting(World):
+class Reexporting(HistoryExport):
     """`dated`: the log says how old records are."""
 
     dated: bool = True

@@ -17,7 +17,18 @@ import pytest
 from kafka_s3.plan.schedule import following
 from kafka_s3.settings.schedule import ScheduleSettings
 from tests.cli.command import write_properties
-from tests.scheduler.world import ENDED, PAUSED_MINUTES, Api, Gate, Pause, Proxy, World, bucket_of, lines, until
+from tests.scheduler.harness import (
+    ENDED,
+    PAUSED_MINUTES,
+    Api,
+    Gate,
+    Pause,
+    Proxy,
+    ScheduledExports,
+    bucket_of,
+    lines,
+    until,
+)
 from tools.parts.airflow import Airflow
 from tools.parts.kafka import KafkaBroker
 from tools.parts.postgres import PostgreSQL
@@ -170,7 +181,7 @@ def servers(kafka: KafkaBroker, moto: MotoServer, versitygw: VersityGateway, jav
 @contextmanager
 def _running(
     servers: Servers, folder: Path, connectors: Mapping[str, Mapping[str, str]], database: str | None = None
-) -> Iterator[World]:
+) -> Iterator[ScheduledExports]:
     """The connectors, each with a topic of two partitions and, but for one, a bucket; all are paused."""
     for made in ("connectors", "dags", "tmp"):
         (folder / made).mkdir()
@@ -211,7 +222,9 @@ def _running(
         with Airflow(environment, triggerer=database is not None) as airflow:
             api = Api(airflow)
             until("the dag-processor is through", lambda: set(connectors) <= _names(api))
-            yield World(folder / "connectors", servers.kafka, topics, stores, api, airflow, gate, proxy, hour, ninety)
+            yield ScheduledExports(
+                folder / "connectors", servers.kafka, topics, stores, api, airflow, gate, proxy, hour, ninety
+            )
         proxy.shutdown()
 
 
@@ -233,7 +246,7 @@ def _write_own(folder: Path, start: datetime, zone: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def world(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScheduledExports]:
     """Over SQLite, with a broken connector and a user's own DAG among the others.
 
     `scheduled` has records of the moment the world began, and Airflow may run it from then on.
@@ -247,7 +260,7 @@ def world(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture(scope="session")
-def paused(world: World) -> Pause:
+def paused(world: ScheduledExports) -> Pause:
     """`scheduled` is paused after its first export, and there are records of the minutes to come.
 
     Asked for early, so that these minutes go by while other tests are at work.
@@ -265,7 +278,7 @@ def paused(world: World) -> Pause:
 
 
 @pytest.fixture(scope="session")
-def on_postgresql(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def on_postgresql(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScheduledExports]:
     """Over Debian's PostgreSQL, triggerer included."""
     reason = PostgreSQL.available()
     if reason is not None:

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.scheduler.world import ENDED, World, lines, until
+from tests.scheduler.harness import ENDED, ScheduledExports, lines, until
 
 pytestmark = pytest.mark.scheduler
 
 
-def test_a_commit_starts_what_follows_it(world: World) -> None:
+def test_a_commit_starts_what_follows_it(world: ScheduledExports) -> None:
     """A commit's event, which comes through an alias, is one of the asset that other DAGs name: the scheduler starts
     them, and they read what was committed."""
     world.produce("followed", 0, lines(40), datetime.now(UTC) - timedelta(days=1))
@@ -30,7 +30,7 @@ def test_a_commit_starts_what_follows_it(world: World) -> None:
     assert counts == {f"{world.topics['followed']}-0": 40}
 
 
-def counted(world: World, run_id: str) -> object:
+def counted(world: ScheduledExports, run_id: str) -> object:
     """What a run of the example has counted."""
     path = f"/dags/hourly_counts/dagRuns/{run_id}/taskInstances/count/xcomEntries/return_value"
     return world.api.get(path)["value"]

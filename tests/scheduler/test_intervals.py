@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.scheduler.world import ENDED, Pause, Run, World, lines, until
+from tests.scheduler.harness import ENDED, Pause, Run, ScheduledExports, lines, until
 
 pytestmark = pytest.mark.scheduler
 
@@ -16,7 +16,7 @@ ALL_WELL = {"plan": "success", "export": "success", "complete": "success"}
 QUIET = {**ALL_WELL, "export": "skipped"}
 
 
-def test_a_backfill_beside_scheduled_runs(world: World) -> None:
+def test_a_backfill_beside_scheduled_runs(world: ScheduledExports) -> None:
     """A backfill's runs are at work together with scheduled ones, yet no two exports overlap, and every record is
     exported once."""
     this_minute = datetime.now(UTC).replace(second=0, microsecond=0)
@@ -62,7 +62,7 @@ def test_a_backfill_beside_scheduled_runs(world: World) -> None:
     assert world.verified("backfilled") == 180
 
 
-def test_a_scheduled_run(world: World, paused: Pause) -> None:
+def test_a_scheduled_run(world: ScheduledExports, paused: Pause) -> None:
     """When a minute is over a run starts by itself and exports that minute's records; the commit is an event of the
     connector's asset and, after it, marked as announced."""
     run = world.ended("scheduled", lambda run: run.tasks["export"].state in ENDED)

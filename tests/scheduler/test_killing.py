@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.scheduler.world import ENDED, Export, World, lines, until
+from tests.scheduler.harness import ENDED, Export, ScheduledExports, lines, until
 
 pytestmark = pytest.mark.scheduler
 
@@ -19,7 +19,7 @@ RECORDS = 20_000  # of each partition
 
 
 @pytest.fixture(scope="module")
-def undisturbed(world: World) -> dict[str, bytes]:
+def undisturbed(world: ScheduledExports) -> dict[str, bytes]:
     """What a run that nothing disturbs makes of the topic that the others share."""
     for partition in (0, 1):
         world.produce("undisturbed", partition, lines(RECORDS), world.began - 24 * HOUR)
@@ -29,7 +29,7 @@ def undisturbed(world: World) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def silenced(world: World, undisturbed: dict[str, bytes]) -> Iterator[Export]:
+def silenced(world: ScheduledExports, undisturbed: dict[str, bytes]) -> Iterator[Export]:
     """The supervisor of an export is killed; Airflow notices it by its silence, while other tests are at work."""
     name = "killed-supervisor"
     with world.unpaused(name):
@@ -40,11 +40,11 @@ def silenced(world: World, undisturbed: dict[str, bytes]) -> Iterator[Export]:
         yield export
 
 
-def kinds(world: World, name: str) -> list[str]:
+def kinds(world: ScheduledExports, name: str) -> list[str]:
     return [str(entry.kind) for entry in world.entries(name)]
 
 
-def is_finished(world: World, name: str, undisturbed: dict[str, bytes]) -> None:
+def is_finished(world: ScheduledExports, name: str, undisturbed: dict[str, bytes]) -> None:
     """The plan that was left open was finished, as if nothing had been."""
     assert kinds(world, name) == ["checkpoint", "commit"]
     assert world.objects(name) == undisturbed
@@ -52,17 +52,17 @@ def is_finished(world: World, name: str, undisturbed: dict[str, bytes]) -> None:
     assert world.call(name, "status").stdout.startswith("OK: ")
 
 
-def leaves_no_folder(world: World, export: Export) -> None:
+def leaves_no_folder(world: ScheduledExports, export: Export) -> None:
     assert not export.folder.exists()
     assert not [each.name for each in world.temporary.iterdir() if each.name.startswith(("spark-", "blockmgr-"))]
 
 
-def test_a_killed_supervisor_takes_spark_with_it(world: World, silenced: Export) -> None:
+def test_a_killed_supervisor_takes_spark_with_it(world: ScheduledExports, silenced: Export) -> None:
     """kill -9 on the supervisor of an export, in its middle: the task, Spark and the driver end with it."""
     silenced.has_ended()
 
 
-def test_a_killed_task_is_retried(world: World, undisturbed: dict[str, bytes]) -> None:
+def test_a_killed_task_is_retried(world: ScheduledExports, undisturbed: dict[str, bytes]) -> None:
     """kill -9 on the process of the export, in its middle: Spark and the driver end with it, the next try finishes the
     plan, and the objects are those of an undisturbed run."""
     name = "killed-task"
@@ -78,7 +78,7 @@ def test_a_killed_task_is_retried(world: World, undisturbed: dict[str, bytes]) -
     leaves_no_folder(world, export)
 
 
-def test_what_is_marked_as_failed_ends(world: World, undisturbed: dict[str, bytes]) -> None:
+def test_what_is_marked_as_failed_ends(world: ScheduledExports, undisturbed: dict[str, bytes]) -> None:
     """Marking the task as failed in its middle, or the whole run: before anything is committed Spark, the driver and
     their folder are gone, and the next run finishes the plan as if nothing had been."""
     name = "marked"
@@ -105,7 +105,7 @@ def test_what_is_marked_as_failed_ends(world: World, undisturbed: dict[str, byte
     is_finished(world, name, undisturbed)
 
 
-def test_an_execution_timeout_and_catching_up(world: World) -> None:
+def test_an_execution_timeout_and_catching_up(world: ScheduledExports) -> None:
     """A user's own DAG with catchup=True, whose first export runs out of its time in its middle, makes the same
     objects as the connector's own DAG, which exports the hours that it has missed in one run, one by one."""
     for number, at in enumerate((world.hour - 3 * HOUR, world.hour - 2 * HOUR, world.hour - HOUR)):
@@ -139,7 +139,9 @@ def test_an_execution_timeout_and_catching_up(world: World) -> None:
     assert world.verified("own") == world.verified("late") == 2 * (10 + RECORDS + 500)
 
 
-def test_a_killed_supervisors_task_is_retried(world: World, silenced: Export, undisturbed: dict[str, bytes]) -> None:
+def test_a_killed_supervisors_task_is_retried(
+    world: ScheduledExports, silenced: Export, undisturbed: dict[str, bytes]
+) -> None:
     """When Airflow has missed the supervisor's heartbeat for long enough, the next try finishes the plan."""
     name = "killed-supervisor"
     run = world.ended(name)

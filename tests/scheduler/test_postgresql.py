@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.scheduler.world import World, lines, until
+from tests.scheduler.harness import ScheduledExports, lines, until
 
 pytestmark = pytest.mark.scheduler
 
@@ -16,7 +16,7 @@ ALL_WELL = {"plan": "success", "export": "success", "complete": "success"}
 QUIET = {**ALL_WELL, "export": "skipped"}
 
 
-def test_runs_of_every_kind(on_postgresql: World) -> None:
+def test_runs_of_every_kind(on_postgresql: ScheduledExports) -> None:
     """Over PostgreSQL a scheduled run exports what is there, a backfill over days that are committed, two of its runs
     at a time, is quiet beside it, and a manual run exports the current interval's records."""
     world, name = on_postgresql, "pg-scheduled"
@@ -50,7 +50,7 @@ def test_runs_of_every_kind(on_postgresql: World) -> None:
     assert not list(world.folder.parent.rglob("airflow.db"))
 
 
-def committed_hours(world: World, name: str) -> None:
+def committed_hours(world: ScheduledExports, name: str) -> None:
     """24 hours with five records each, committed, and some records that came since."""
     if world.keys(name, "topics/"):
         return
@@ -62,7 +62,7 @@ def committed_hours(world: World, name: str) -> None:
     world.produce(name, 0, lines(7), datetime.now(UTC))
 
 
-def test_a_day_that_is_committed(on_postgresql: World) -> None:
+def test_a_day_that_is_committed(on_postgresql: ScheduledExports) -> None:
     """`airflow backfill create` over 24 hours whose records are committed is 24 quiet successes: nothing is written,
     no Spark starts, and records that came since wait for the schedule, whose own hour is an entry without records."""
     world, name = on_postgresql, "pg-long-ago"
@@ -87,7 +87,7 @@ def test_a_day_that_is_committed(on_postgresql: World) -> None:
     assert world.verified(name) == 120
 
 
-def test_windows_are_exported_again(on_postgresql: World) -> None:
+def test_windows_are_exported_again(on_postgresql: ScheduledExports) -> None:
     """`airflow backfill create` over hours with records, on the connector's re-export DAG, writes each hour under a
     prefix of its own, two at a time as it was told to; the live export and its log are as they were."""
     world, name = on_postgresql, "pg-long-ago"
@@ -111,11 +111,11 @@ def test_windows_are_exported_again(on_postgresql: World) -> None:
     assert world.verified(name) == 120
 
 
-def at_work(world: World, name: str) -> int:
+def at_work(world: ScheduledExports, name: str) -> int:
     return sum(run.tasks["export"].state == "running" for run in world.runs(name))
 
 
-def test_a_killed_task_is_retried(on_postgresql: World) -> None:
+def test_a_killed_task_is_retried(on_postgresql: ScheduledExports) -> None:
     """Over PostgreSQL, too, kill -9 on the process of the export ends Spark, and the next try finishes the plan."""
     world, name = on_postgresql, "pg-killed"
     for partition in (0, 1):

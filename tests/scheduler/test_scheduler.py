@@ -11,7 +11,7 @@ import pytest
 
 from kafka_s3.log.entries import Entry, Interval
 from kafka_s3.plan.schedule import following, last_complete, latest
-from tests.scheduler.world import PAUSED_MINUTES, Pause, Run, World, lines, until
+from tests.scheduler.harness import PAUSED_MINUTES, Pause, Run, ScheduledExports, lines, until
 
 pytestmark = pytest.mark.scheduler
 
@@ -24,7 +24,7 @@ def yesterday() -> datetime:
     return datetime.now(UTC) - DAY
 
 
-def test_the_good_are_well_beside_a_broken_one(world: World) -> None:
+def test_the_good_are_well_beside_a_broken_one(world: ScheduledExports) -> None:
     """A dag-processor's pass over a folder with a broken connector leaves no import error, and every DAG healthy;
     the broken one is tagged, and its run fails at once with every problem."""
     dags = {each["dag_id"]: each for each in world.api.get("/dags", limit=100)["dags"]}
@@ -42,7 +42,7 @@ def test_the_good_are_well_beside_a_broken_one(world: World) -> None:
     assert "s3.compresion.type" in said
 
 
-def test_a_schedule_that_cron_cannot_say(world: World) -> None:
+def test_a_schedule_that_cron_cannot_say(world: ScheduledExports) -> None:
     """The dag-processor stores a timetable of the plugin, the scheduler starts a run by it, and the api-server shows
     it: the interval that is over gets a run when the DAG is unpaused, and the next run is for the one after."""
     name, schedule = "ninety_minutes", world.ninety
@@ -61,7 +61,7 @@ def test_a_schedule_that_cron_cannot_say(world: World) -> None:
     assert [begin, end] == [latest(schedule, begin), following(schedule, begin)]
 
 
-def test_manual_runs(world: World) -> None:
+def test_manual_runs(world: ScheduledExports) -> None:
     """A manual run is for the last complete interval: where the schedule has run before, it leaves what came late
     to the next one. With `until: now` it exports all that is there."""
     with world.unpaused("manual"):
@@ -81,7 +81,7 @@ def test_manual_runs(world: World) -> None:
     assert world.verified("manual") == 150
 
 
-def test_a_bad_record_is_not_retried(world: World) -> None:
+def test_a_bad_record_is_not_retried(world: ScheduledExports) -> None:
     """Exit status 65 fails the export at its first try, though it has retries; what precedes the record is there."""
     world.produce("poisoned", 0, lines(50), yesterday())
     world.produce("poisoned", 1, [*lines(20), b"{not json", *lines(5)], yesterday())
@@ -95,7 +95,7 @@ def test_a_bad_record_is_not_retried(world: World) -> None:
     assert world.verified("poisoned") == 70
 
 
-def test_a_configuration_error_is_not_retried(world: World) -> None:
+def test_a_configuration_error_is_not_retried(world: ScheduledExports) -> None:
     """Exit status 78 fails the export at its first try: here, the bucket is gone when the driver starts. A bucket
     that never was fails `plan` as soon."""
     world.produce("doomed", 0, lines(10), yesterday())
@@ -110,7 +110,7 @@ def test_a_configuration_error_is_not_retried(world: World) -> None:
     assert world.bucket("homeless") in world.said("homeless", homeless, "plan")
 
 
-def test_an_outage_is_retried(world: World) -> None:
+def test_an_outage_is_retried(world: ScheduledExports) -> None:
     """Exit status 75 is retried until it passes: here, the store hangs up on the first driver."""
     world.produce("cut_off", 0, lines(60), yesterday())
     with world.unpaused("cut_off"):
@@ -127,7 +127,7 @@ def test_an_outage_is_retried(world: World) -> None:
     assert world.verified("cut_off") == 60
 
 
-def test_a_failed_run_is_tried_again(world: World) -> None:
+def test_a_failed_run_is_tried_again(world: ScheduledExports) -> None:
     """A run that failed for good is a success once its cause is gone and the user clears its failed tasks."""
     name = "homeless"
     with world.unpaused(name):
@@ -146,7 +146,7 @@ def test_a_failed_run_is_tried_again(world: World) -> None:
     assert world.verified(name) == 20
 
 
-def test_a_pause_loses_nothing(world: World, paused: Pause) -> None:
+def test_a_pause_loses_nothing(world: ScheduledExports, paused: Pause) -> None:
     """What was produced while a connector was paused is exported when it is not any more, in one batch for each
     boundary that was missed, under that boundary's logical time; a run that has missed several makes several."""
     name, last = "scheduled", PAUSED_MINUTES[-1]
@@ -173,7 +173,7 @@ def _ms(at: datetime) -> int:
     return round(at.timestamp() * 1000)
 
 
-def assert_failed_at_once(world: World, name: str, run: Run, task: str) -> None:
+def assert_failed_at_once(world: ScheduledExports, name: str, run: Run, task: str) -> None:
     """The task was tried once, and its retries were not used; the run says that it failed."""
     assert (run.state, run.tasks[task].state, run.tasks["complete"].state) == ("failed", "failed", "failed")
     assert run.tasks[task].tries == 1

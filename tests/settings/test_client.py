@@ -76,7 +76,7 @@ def test_javas_names_become_librdkafkas(given: dict[str, str], expected: dict[st
     assert client.properties == expected
 
 
-def test_what_decides_what_is_read_stands_beside_the_clients_properties() -> None:
+def test_what_decides_what_is_read_stands_apart() -> None:
     """Isolation level and start are values of their own, read_committed and earliest unless set."""
     assert (_java({}).isolation_level, _java({}).start) == ("read_committed", "earliest")
     client = _java({"isolation.level": "read_uncommitted", "auto.offset.reset": "latest"})
@@ -108,7 +108,7 @@ def test_what_decides_what_is_read_stands_beside_the_clients_properties() -> Non
         ),
     ],
 )
-def test_what_cannot_be_translated_is_refused_once_with_the_way_out(given: dict[str, str], said: str) -> None:
+def test_what_cannot_be_translated_is_refused_once(given: dict[str, str], said: str) -> None:
     """A Java property that librdkafka cannot have is one problem, by its name, with what to do instead."""
     (message,) = _messages(_java(given))
     assert said in message
@@ -172,7 +172,7 @@ def test_the_first_layer_wins_property_by_property() -> None:
     }
 
 
-def test_a_higher_layers_certificate_hides_the_lower_ones_of_every_form() -> None:
+def test_a_higher_layers_certificate_hides_the_lower_ones() -> None:
     """librdkafka would prefer a location to PEM text whatever its source, so only one form is handed on."""
     client = translate(
         [

@@ -1,6 +1,7 @@
 """From files: connectors as they lie in a folder, and what the DAG factory sees of them."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from kafka_s3.settings import Lookups, catalogue, from_mapping, kafka, load, out
 from kafka_s3.settings.formats import Gzip
 from kafka_s3.settings.schedule import ScheduleSettings
 
+Problems = Callable[..., dict[str, str]]
 CONNECTORS = Path(__file__).parents[2] / "connectors"
 
 
@@ -126,9 +128,33 @@ class TestOutline:
         assert seen.problems
         assert seen.name in ("my_file", "5")
 
-    def test_a_broken_worker_file_or_a_missing_connector_is_a_problem(self, tmp_path: Path) -> None:
+    def test_a_broken_worker_file_is_a_problem(self, tmp_path: Path) -> None:
         """Files that cannot be read are problems too."""
         assert "cannot be read" in outline(tmp_path / "none.json").problems[0].message
         (tmp_path / "worker.properties").write_bytes(b"\xff")
         (tmp_path / "a.json").write_text('{"flush.size": 1}')
         assert "worker.properties is not UTF-8" in outline(tmp_path / "a.json").problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("S3_SINK", "is Confluent Cloud's managed S3 sink"),
+        ("io.debezium.connector.postgresql.PostgresConnector", "is a source connector"),
+        ("io.confluent.connect.jdbc.JdbcSourceConnector", "is a source connector"),
+        ("com.snowflake.kafka.connector.SnowflakeSinkConnector", "is another product"),
+    ],
+)
+def test_a_file_of_another_product_has_one_problem(name: str, said: str, problems_of: Problems) -> None:
+    """Its properties are its own: nine sentences about them would only hide the one that matters."""
+    problems = problems_of({"connector.class": name, "output.data.format": "JSON", "flush.size": "x"})
+    assert list(problems) == ["connector.class"]
+    assert said in problems["connector.class"]
+
+
+def test_a_misspelt_class_is_no_other_product(problems_of: Problems) -> None:
+    """Whoever writes the sink's class with a slip is told so, and everything else that is wrong too."""
+    name = "io.confluent.connect.s3.S3SinkConector"
+    problems = problems_of({"connector.class": name, "flush.size": "x"})
+    assert set(problems) == {"connector.class", "flush.size"}
+    assert "Did you mean" in problems["connector.class"]

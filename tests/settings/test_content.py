@@ -11,8 +11,18 @@ from hypothesis import strategies as st
 from kafka_s3.avro.model import Compatibility
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.settings import Loaded, Lookups, from_mapping, load, loading
-from kafka_s3.settings.converters import Converter, ConverterSettings, Envelope, EnvelopeField, HeaderConverter
-from kafka_s3.settings.formats import AvroCodec, DecimalFormat, FileSettings, Format, Gzip, ParquetCodec
+from kafka_s3.settings.converters import Converter, ConverterSettings, Envelope, EnvelopeField
+from kafka_s3.settings.formats import (
+    AvroCodec,
+    Bzip2,
+    DecimalFormat,
+    FileSettings,
+    Format,
+    Gzip,
+    Lz4,
+    ParquetCodec,
+    Zstd,
+)
 from kafka_s3.settings.registry import SubjectNames
 from kafka_s3.settings.values import FormatSettings, NullValues
 from tests.settings.given import ENVELOPE, INLINE, KEY_REGISTRY, PLAIN, REGISTRY, SCHEMA, WITH_KEYS
@@ -70,7 +80,7 @@ def test_every_property_of_formats_reaches_its_setting(load_with: Load) -> None:
         compatibility=Compatibility.FORWARD,
         key=ConverterSettings(Converter.LONG),
         keys=file(Format.PARQUET),
-        header=HeaderConverter.BYTE_ARRAY,
+        header=ConverterSettings(Converter.BYTE_ARRAY),
         headers=file(Format.JSON),
         envelope=Envelope((EnvelopeField.OFFSET, EnvelopeField.KEY), "k_"),
     )
@@ -82,6 +92,18 @@ def test_companions_are_compressed_as_the_values_are(load_with: Load) -> None:
     keys = load_with(both).settings.format.keys
     assert keys is not None
     assert keys.compression == Gzip(None)
+
+
+@pytest.mark.parametrize(
+    ("codec", "wanted"),
+    [("zstd", Zstd), ("lz4", Lz4), ("bzip2", Bzip2)],
+)
+def test_a_codec_has_its_level(load_with: Load, codec: str, wanted: type[Zstd | Lz4 | Bzip2]) -> None:
+    """s3.compression.level is the codec's own; unset, or -1, it is the codec's default."""
+    compressed = {"s3.compression.type": codec}
+    assert load_with(compressed).settings.format.file.compression == wanted(None)
+    leveled = load_with({**compressed, "s3.compression.level": "5"})
+    assert leveled.settings.format.file.compression == wanted(5)
 
 
 def test_json_converter_expects_an_envelope_unless_it_is_told(load_with: Load) -> None:
@@ -112,7 +134,8 @@ def test_keys_are_texts_unless_they_are_something_else(load_with: Load) -> None:
         {"key.converter": "io.confluent.connect.protobuf.ProtobufConverter"},
         {"key.converter": "AvroConverter"},
         {"key.converter": "com.example.Own", "key.converter.schemas.enabel": "x", "key.converter.schemas.enable": "?"},
-        {"header.converter": "org.apache.kafka.connect.json.JsonConverter"},
+        {"header.converter": "io.confluent.connect.avro.AvroConverter"},
+        {"header.converter": "JsonConverter", "header.converter.schemas.enable": "maybe"},
         {"value.converter.schema.registry.url": "u", "value.converter.basic.auth.user.info": "x"},
         {"key.converter.schema.registry.ssl.keystore.location": "/x.jks"},
     ],
@@ -130,6 +153,7 @@ HOLDS = {
     "read by a schema": (INLINE, (*JSON_AND_AVRO, "ParquetFormat", "BlockGzipFormat", "json:JSONEncoder")),
     "envelope": (ENVELOPE, (*JSON_AND_AVRO, "ParquetFormat")),
     "avro": (REGISTRY, (*JSON_AND_AVRO, "ParquetFormat")),
+    "glue": ({"value.converter": "AWSKafkaAvroConverter"}, (*JSON_AND_AVRO, "ParquetFormat")),
     "string": ({"value.converter": "StringConverter"}, (*JSON_AND_AVRO, "BlockGzipFormat", "json:JSONEncoder")),
     "bytes": (
         {"value.converter": "ByteArrayConverter"},
@@ -169,6 +193,24 @@ def test_which_values_which_format_holds(
             {"s3.compression.type": "gzip", "format.class": "BlockGzipFormat"},
             "s3.compression.type",
             "Compression Type gzip not valid for data format class: ( kafka_s3.formats.BlockGzipFormat ).",
+        ),
+        (
+            {"s3.compression.type": "zstd", **WITH_KEYS},
+            "keys.format.class",
+            f"Compression Type zstd not valid for keys format class: ( {Format.AVRO.value} ).",
+        ),
+        ({"file.name.template": "{{topic}}"}, "file.name.template", "needs {{partition}} once"),
+        ({"export.object.bytes.of": "object"}, "export.object.bytes.of", "export.object.bytes.max, which is not set"),
+        *(
+            ({"s3.compression.type": codec, "s3.compression.level": level}, "s3.compression.level", said)
+            for codec, level, said in (
+                ("gzip", "10", "Value must be no more than 9 with gzip"),
+                ("zstd", "0", "Value must be at least 1 with zstd, or -1"),
+                ("zstd", "23", "Value must be no more than 22"),
+                ("lz4", "13", "Value must be no more than 12 with lz4"),
+                ("bzip2", "0", "Value must be at least 1 with bzip2, or -1"),
+                ("snappy", "1", "snappy has no levels: remove it"),
+            )
         ),
         (
             {**WITH_KEYS, "keys.format.class": "ParquetFormat", "key.converter": "JsonConverter"}

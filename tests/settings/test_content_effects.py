@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -16,7 +17,7 @@ from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.report.preview import preview
 from kafka_s3.settings import Loaded
-from tests.engine.members import HEADERS, KEYS, WRITE, enveloped, rows_of
+from tests.write.members import HEADERS, KEYS, WRITE, enveloped, rows_of
 
 Load = Callable[..., Loaded]
 Objects = dict[str, bytes]
@@ -27,6 +28,7 @@ AVRO = {"format.class": "AvroFormat"}
 PARQUET = {"format.class": "ParquetFormat"}
 BLOCKS = {"format.class": "BlockGzipFormat"}
 JSON_KEYS = {**KEYS, "keys.format.class": "JsonFormat"}
+A_NULL = b'{"schema":{"type":"array","items":{"type":"int8","default":3,"optional":true}},"payload":[null]}'
 JSON_HEADERS = {**HEADERS, "headers.format.class": "JsonFormat"}
 
 
@@ -148,6 +150,20 @@ SEEN: dict[str, Seen] = {
         ALIVE[:1],
         beside,
         [{"headers": [{"key": "h", "value": "MA=="}]}],
+    ),
+    "header.converter.schemas.enable": (
+        JSON_HEADERS | {"header.converter": "JsonConverter"},
+        "false",
+        ALIVE[:1],
+        beside,
+        [{"headers": [{"key": "h", "value": "0"}]}],
+    ),
+    "header.converter.replace.null.with.default": (
+        JSON_HEADERS | {"header.converter": "JsonConverter"},
+        "false",
+        [replace(ALIVE[0], headers=(("h", A_NULL),))],
+        beside,
+        [{"headers": [{"key": "h", "value": "[null]"}]}],
     ),
     "tombstone.encoded.partition": (
         WRITE,

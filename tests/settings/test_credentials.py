@@ -71,6 +71,23 @@ def test_a_role(load_with: Load) -> None:
     assert "id-1" not in repr(loaded.settings)
 
 
+def test_keys_of_aivens_provider(load_with: Load) -> None:
+    """Aiven's class is given a pair of keys under names of its own: they are used, hidden, and in no plan."""
+    aiven = "io.aiven.kafka.connect.util.AivenAWSCredentialsProvider"
+    loaded = load_with({CLASS: aiven, f"{PREFIX}access_key_id": "AKIA1", f"{PREFIX}secret_access_key": CANARY})
+    s3 = loaded.settings.s3
+    assert (s3.access_key_id, s3.secret_access_key, s3.credentials) == ("AKIA1", CANARY, Chain.DEFAULT)
+    assert CANARY not in repr(loaded) + str(loaded.settings.resolved)
+
+
+def test_keys_under_aivens_names_go_with_its_class(problems_of: Problems) -> None:
+    """One key without the other is a problem, and another class's options are not taken for keys."""
+    aiven = "AivenAWSCredentialsProvider"
+    assert problems_of({CLASS: aiven, f"{PREFIX}access_key_id": "AKIA1"}) == {
+        "aws.secret.access.key": "must be set together with aws.access.key.id"
+    }
+
+
 @pytest.mark.usefixtures("company")
 def test_a_class_of_ones_own_gets_what_begins_with_the_prefix(load_with: Load) -> None:
     """Any property of the prefix is an option, resolved, and hidden wherever it would show."""

@@ -7,6 +7,7 @@ import contextlib
 import gzip
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.run import run
 from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.plan.results import RangeResult
+from kafka_s3.protobuf.options import Options
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.report.preview import preview
@@ -90,6 +92,12 @@ SEEN: dict[str, tuple[Mapping[str, str], str, Callable[[Objects], object], objec
     "topics.dir": ({}, "a/b", keys, ["a/b/orders/partition=3/orders+3+0000000000.json"]),
     "directory.delim": ({}, "|", keys, ["topics|orders|partition=3|orders+3+0000000000.json"]),
     "file.delim": ({}, "-", keys, ["topics/orders/partition=3/orders-3-0000000000.json"]),
+    "file.name.template": (
+        {},
+        "{{topic}}-{{partition}}-{{start_offset}}",
+        keys,
+        ["topics/orders/partition=3/orders-3-0.json"],
+    ),
     "s3.compression.type": ({}, "gzip", unpacked, [6]),
     "format.class": ({}, "ByteArrayFormat", keys, [f"{DEFAULT_KEY}.bin"]),
     "format.bytearray.extension": (BYTES, ".log", keys, [f"{DEFAULT_KEY}.log"]),
@@ -100,6 +108,12 @@ SEEN: dict[str, tuple[Mapping[str, str], str, Callable[[Objects], object], objec
     "partitioner.class": (HOURLY, "DailyPartitioner", paths, ["year=2023/month=11/day=14"]),
     "partition.field.name": (BY_F, "at,f", paths, sorted(AT_AND_F)),
     "path.format": (TIME_BASED, "'at'-mm", paths, ["at-00", "at-01", "at-02"]),
+    "export.path.template": (
+        {"partitioner.class": "FieldAndTimePartitioner"},
+        "{f}-{partition}",
+        paths,
+        ["x-3", "y-3"],
+    ),
     "partition.duration.ms": (TIME_BASED, "120000", paths, ["2023-11-14-2200", "2023-11-14-2202"]),
     "timezone": (HOURLY, "Asia/Kolkata", paths, ["year=2023/month=11/day=15/hour=03"]),
     "locale": ({**TIME_BASED, "path.format": "EEEE"}, "pt-BR", paths, ["terça-feira"]),
@@ -123,15 +137,16 @@ def test_the_effect_of_a_property_on_objects(load_with: Load, name: str) -> None
 #: Property: the tests that see what it does, where objects alone do not show it.
 LOADING = "tests/settings/test_loading.py"
 REGISTRY = "tests/settings/test_registry.py"
+PROTOBUF = "tests/settings/test_protobuf.py"
 OLDER = "tests/settings/test_block_gzip.py"
 TABLES = "tests/settings/test_tables.py"
 REQUESTS = "tests/adapters/test_s3_requests.py"
 CREDENTIALS = "tests/adapters/test_s3_credentials.py"
 POLICIES = "tests/export/test_policies.py"
-COMPLETENESS = "tests/export/test_completeness.py"
-PLANNING = "tests/engine/test_planning.py"
+COMPLETENESS = "tests/publish/test_completeness.py"
+PLANNING = "tests/plan/test_batch.py"
 LETTERS = "tests/export/test_dead_letters.py"
-ATTENTION = "tests/export/test_attention.py"
+ATTENTION = "tests/report/test_attention.py"
 LETTER_TOPIC = "tests/adapters/test_letter_topic.py"
 ROLE = "s3.credentials.provider.sts"
 SHOWN: dict[str, str] = {
@@ -139,11 +154,11 @@ SHOWN: dict[str, str] = {
     "connector.class": f"{LOADING}::test_what_is_wrong_is_a_problem_of_its_property",
     "tasks.max": "tests/spark/test_spark_job.py::test_tasks_get_about_the_same_work",
     "topics": "tests/cli/test_real_parts.py::test_a_topic_that_is_missing_is_said",
-    "topics.regex": "tests/contract/test_record_source.py::test_topics_by_regex",
+    "topics.regex": "tests/contract/test_kafka_questions.py::test_topics_by_regex",
     "value.converter.encoding": f"{TABLES}::test_a_wrong_value_is_refused_in_the_words_of_the_sink",
     "storage.class": f"{TABLES}::test_a_wrong_value_is_refused_in_the_words_of_the_sink",
     "rotate.schedule.interval.ms": "tests/airflow/test_boundaries.py::test_boundaries_are_the_ends_of_data_intervals",
-    "s3.compression.level": "tests/engine/test_compression.py::test_an_explicit_level_is_zlibs",
+    "s3.compression.level": "tests/values/formats/test_compression.py::test_an_explicit_level_is_zlibs",
     "s3.bucket.name": "tests/cli/test_real_parts.py::test_a_bucket_that_is_missing_is_said",
     "s3.part.size": "tests/export/test_run.py::test_one_put_per_object_below_the_part_size",
     "s3.region": f"{REQUESTS}::test_region",
@@ -154,29 +169,30 @@ SHOWN: dict[str, str] = {
     "s3.proxy.user": f"{REQUESTS}::test_proxy_with_credentials",
     "s3.proxy.password": f"{REQUESTS}::test_proxy_with_credentials",
     "s3.part.retries": f"{REQUESTS}::test_retries",
-    "s3.retry.backoff.ms": "tests/test_retries.py::test_bounds_of_the_wait_double",
+    "s3.retry.backoff.ms": "tests/adapters/test_retry.py::test_bounds_of_the_wait_double",
     "s3.acl.canned": f"{REQUESTS}::test_acl",
     "s3.ssea.name": f"{REQUESTS}::test_encryption",
     "s3.sse.kms.key.id": f"{REQUESTS}::test_encryption",
     "s3.sse.customer.key": f"{REQUESTS}::test_customers_key",
     "s3.send.digest": f"{REQUESTS}::test_digest",
-    "s3.http.send.expect.continue": "tests/adapters/test_s3_errors.py::test_expect_continue",
+    "s3.http.send.expect.continue": "tests/adapters/test_s3_answers.py::test_expect_continue",
     "s3.object.tagging": f"{REQUESTS}::test_tags",
     "s3.object.tagging.key.value.pairs": f"{REQUESTS}::test_tags",
-    "s3.object.behavior.on.tagging.error": "tests/engine/test_uploads.py::test_a_put_that_is_refused_for_its_tags",
+    "s3.object.behavior.on.tagging.error": "tests/write/test_uploads.py::test_a_put_that_is_refused_for_its_tags",
     "s3.credentials.provider.class": f"{CREDENTIALS}::test_a_class_of_the_sdk_takes_its_own_place_and_no_other",
-    f"{ROLE}.role.arn": f"{CREDENTIALS}::test_assume_role",
-    f"{ROLE}.role.session.name": f"{CREDENTIALS}::test_assume_role",
-    f"{ROLE}.role.external.id": f"{CREDENTIALS}::test_assume_role",
-    f"{ROLE}.region": f"{CREDENTIALS}::test_assume_role",
+    f"{ROLE}.role.arn": "tests/adapters/test_s3_roles.py::test_assume_role",
+    f"{ROLE}.role.session.name": "tests/adapters/test_s3_roles.py::test_assume_role",
+    f"{ROLE}.role.external.id": "tests/adapters/test_s3_roles.py::test_assume_role",
+    f"{ROLE}.region": "tests/adapters/test_s3_roles.py::test_assume_role",
     "aws.access.key.id": f"{CREDENTIALS}::test_configured_keys_come_before_the_machines",
     "aws.secret.access.key": f"{CREDENTIALS}::test_configured_keys_come_before_the_machines",
     "export.log.dir": "tests/settings/test_effects.py::test_where_the_log_lies",
-    "export.log.key": "tests/export/test_signed_log.py::test_all_that_a_log_holds_is_signed",
+    "export.log.key": "tests/sign/test_signed_log.py::test_all_that_a_log_holds_is_signed",
     "export.range.records.max": f"{PLANNING}::test_cuts_have_a_fixed_size",
     "export.batch.records.max": f"{PLANNING}::test_a_batch_is_bounded_by_records",
     "export.batch.bytes.max": f"{PLANNING}::test_a_batch_is_bounded_by_bytes",
-    "export.catchup.batches.max": "tests/export/test_run.py::test_older_boundaries_are_merged_into_the_first_batch",
+    "export.object.bytes.of": "tests/write/test_object_sizes.py::test_an_object_ends_when_it_is_as_large_as_that",
+    "export.catchup.batches.max": "tests/export/test_catching_up.py::test_older_boundaries_share_the_first_batch",
     "export.on.data.loss": f"{POLICIES}::test_a_loss_that_is_recorded_is_a_gap_in_the_log",
     "export.on.topic.recreated": f"{POLICIES}::test_a_topic_created_again_begins_anew_beside_the_old_one",
     "export.schedule": "tests/airflow/test_schedules.py::test_a_cron_expression",
@@ -186,11 +202,11 @@ SHOWN: dict[str, str] = {
     "export.verify.schedule": "tests/airflow/test_verification.py::test_what_the_dag_is",
     "export.reexport.enable": "tests/airflow/test_reexport.py::test_what_the_dag_is",
     "export.reexport.max.active.runs": "tests/airflow/test_reexport.py::test_what_the_dag_is",
-    "export.reexport.topics.dir": "tests/export/test_reexport.py::test_where_windows_lie",
-    "export.timestamps.enable": "tests/export/test_reexport.py::test_who_looks_at_timestamps",
+    "export.reexport.topics.dir": "tests/reexport/test_beside.py::test_where_windows_lie",
+    "export.timestamps.enable": "tests/reexport/test_beside.py::test_who_looks_at_timestamps",
     "export.completeness.marker.enable": f"{COMPLETENESS}::test_an_hour_is_marked_when_its_run_has_ended",
     "export.completeness.lateness.ms": f"{COMPLETENESS}::test_lateness",
-    "export.read.timeout.ms": "tests/adapters/test_kafka_errors.py::test_broker_that_falls_silent",
+    "export.read.timeout.ms": "tests/adapters/test_kafka_rights.py::test_broker_that_falls_silent",
     "export.kafka.conn.id": "tests/airflow/test_connections.py::test_connections_by_name",
     "export.aws.conn.id": "tests/airflow/test_connections.py::test_connections_by_name",
     "s3.bucket": f"{OLDER}::test_it_loads_as_it_is",
@@ -211,10 +227,27 @@ SHOWN: dict[str, str] = {
             "bearer.auth.identity.pool.id",
         )
     },
+    **{
+        f"{side}.converter.{name}": f"tests/adapters/test_glue.py::{test}"
+        for side in ("value", "key")
+        for name, test in {
+            "region": "test_what_the_request_is",
+            "endpoint": "test_versions_by_their_ids_at_moto",
+            "registry.name": "test_the_driver_asks_for_a_topics_versions",
+            "schemaName": "test_the_driver_asks_for_a_topics_versions",
+            "assumeRoleArn": "test_a_role_for_glue",
+            "assumeRoleSessionName": "test_a_role_for_glue",
+        }.items()
+    },
     **dict.fromkeys(
         ("value.converter.value.subject.name.strategy", "key.converter.key.subject.name.strategy"),
-        "tests/engine/test_avro_converter.py::test_the_version_is_that_of_the_subject",
+        "tests/values/converters/test_avro.py::test_the_version_is_that_of_the_subject",
     ),
+    **{
+        f"{side}.converter.{each.name.replace('_', '.')}": f"{PROTOBUF}::test_an_option_reaches_the_converter"
+        for side in ("value", "key")
+        for each in fields(Options)
+    },
     "export.value.schema.file": "tests/settings/test_content.py::test_a_schema_in_a_file_is_what_the_plan_holds",
     "errors.deadletterqueue.topic.name": "tests/cli/test_dead_letters.py::test_from_a_bad_record_to_its_second_try",
     "errors.deadletterqueue.topic.replication.factor": f"{LETTER_TOPIC}::test_too_many_replicas",
@@ -224,6 +257,8 @@ SHOWN: dict[str, str] = {
     "export.errors.fraction.max": f"{LETTERS}::test_more_bad_records_than_are_tolerated",
     "export.errors.fraction.attention": f"{ATTENTION}::test_a_commit_of_rejected_records_is_not_ok_anywhere",
     "report.null.values.to.dlq": f"{LETTERS}::test_ignored_tombstones_that_nobody_wants_to_hear_of",
+    "transforms": "tests/values/transforms/test_chain.py::test_transforms_apply_in_their_order",
+    "predicates": "tests/values/transforms/test_chain.py::test_a_predicate_says_which_records",
     "key.converter.encoding": f"{TABLES}::test_a_wrong_value_is_refused_in_the_words_of_the_sink",
 }
 

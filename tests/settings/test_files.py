@@ -129,7 +129,16 @@ def test_what_is_wrong_with_one_property_of_json_is_a_problem(text: str, name: s
         ("a.properties", b"# only this\n", "holds no property"),
         ("a.properties", b"a=canary\xff", "is not UTF-8 .at byte 8"),
         ("a.properties", b"a=" + b"canary" * 200_000, "larger than 1048576 bytes"),
-        ("a.yaml", b"a: canary", "neither a .properties nor a .json"),
+        ("a.toml", b"a = 'canary'", "has to end in one of .properties, .json, .yaml, .yml"),
+        ("a.yaml", b"a: canary", "one manifest of kind KafkaConnector; it holds 0"),
+        ("a.yaml", b"", "it holds 0"),
+        ("a.yml", b"kind: KafkaConnector\n---\nkind: KafkaConnector", "it holds 2.\\nWrite .*a file of its own"),
+        ("a.yaml", b"kind: KafkaConnector", "holds no property"),
+        ("a.yaml", b"a: *canary", "is not YAML: found undefined alias at line 1, column 4"),
+        ("a.yaml", b"a: 'canary", "is not YAML: .* at line 1"),
+        ("a.yaml", b"a: \x07canary", "a character that YAML does not allow"),
+        ("a.yaml", b"[" * 5_000, "nested too deeply"),
+        ("a.json", b'{"a": {"info": {"config": {}}}, "b": {"info": {"config": {}}}}', "holds 2 connectors: a, b"),
     ],
 )
 def test_a_file_that_is_none_is_refused_in_a_sentence(tmp_path: Path, name: str, content: bytes, said: str) -> None:
@@ -157,3 +166,44 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
     path = tmp_path / "a.properties"
     path.write_bytes(b"\xef\xbb\xbfname=x\n")
     assert read(path).properties == {"name": "x"}
+
+
+@pytest.mark.parametrize("suffix", [".properties", ".PROPERTIES", ".json", ".JSON", ".yaml", ".Yml"])
+def test_a_suffix_may_be_in_capital_letters(tmp_path: Path, suffix: str) -> None:
+    """The kind of a file goes by its suffix, whatever the case of its letters."""
+    content = {
+        "p": "name=x\n",
+        "j": '{"name": "x"}',
+        "y": "kind: KafkaConnector\nmetadata: {name: x}\n",
+    }
+    path = tmp_path / f"a{suffix}"
+    path.write_text(content[suffix[1].lower()])
+    assert read(path).properties == {"name": "x"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        (
+            '{"name": "x", "config": {"name": "x", "flush.size": 10}, "tasks": [{"connector": "x", "task": 0}],'
+            ' "type": "sink"}'
+        ),
+        '{"x": {"info": {"name": "x", "config": {"name": "x", "flush.size": "10"}, "tasks": [], "type": "sink"}}}',
+        (
+            '{"x": {"status": {"name": "x", "connector": {"state": "RUNNING"}}, "info": {"config": {"name": "x",'
+            ' "flush.size": "10"}}}}'
+        ),
+        '{"name": "x", "config": {"flush.size": 10}, "initial_state": "STOPPED"}',
+        '{"name": "x", "flush.size": 10}',
+    ],
+    ids=["GET", "expand=info", "expand=info&expand=status", "POST", "PUT"],
+)
+def test_what_connects_rest_api_answers_is_a_connector_file(text: str) -> None:
+    """A connector can be moved by saving any answer of Connect that has its configuration."""
+    file = parse_json(text, "f")
+    assert (file.properties, file.problems) == ({"name": "x", "flush.size": "10"}, ())
+
+
+def test_a_flat_configuration_may_have_a_property_info() -> None:
+    """Only objects under `info` make an answer to ?expand=info: nothing else is unwrapped."""
+    assert parse_json('{"info": "a", "name": "x"}', "f").properties == {"info": "a", "name": "x"}

@@ -175,8 +175,8 @@ def test_a_proxys_user_and_password_override_those_of_its_url(load_with: Load) -
         ({"topics.dir": "_kafka_s3"}, "export.log.dir", "mixed with the logs"),
         ({"topics.dir": "", "topics": "_kafka_s3"}, "export.log.dir", "mixed with the logs"),
         ({"directory.delim": "+"}, "file.delim", "directory.delim"),
-        ({"transforms": "a"}, "transforms", "inside Connect"),
-        ({"transforms.a.type": "X"}, "transforms.a.type", "inside Connect"),
+        ({"transforms": "a"}, "transforms.a.type", "is required"),
+        ({"transforms": "a", "transforms.a.type": "my.Own"}, "transforms.a.type", "module:Class"),
         ({"partition.field.format.path": "false"}, "partition.field.format.path", "always name=value"),
         ({"flush.sise": "3"}, "flush.sise", "Did you mean flush.size?"),
         ({"rotate.scheduled.interval.ms": "1"}, "rotate.scheduled.interval.ms", "mean rotate.schedule.interval.ms?"),
@@ -256,7 +256,7 @@ def test_the_error_is_one_for_people(load_with: Load) -> None:
     assert raised.value.exit_status == EXIT_CONFIGURATION
 
 
-def test_missing_brokers_are_a_problem_that_says_where_they_were_looked_for(problems_of: Problems) -> None:
+def test_missing_brokers_are_a_problem_that_says_where(problems_of: Problems) -> None:
     """Without bootstrap.servers the message names all three places."""
     message = problems_of({"export.kafka.conn.id": "my_kafka"}, offline=False)["bootstrap.servers"]
     for place in ("consumer.override.bootstrap.servers", "Airflow connection my_kafka", "worker file"):
@@ -301,7 +301,7 @@ def test_a_pair_of_keys_comes_from_one_place(load_with: Load) -> None:
     assert keys(load_with()) == (None, None, None)
 
 
-def test_consumer_properties_of_the_worker_override_its_plain_ones(load_with: Load) -> None:
+def test_consumer_properties_of_the_worker_come_first(load_with: Load) -> None:
     """`consumer.` in the worker file wins over the worker's own property, as in Connect."""
     worker = {"client.rack": "plain", "consumer.client.rack": "consumer", "group.id": "connect", "rest.port": "1"}
     assert load_with(worker=worker).settings.kafka.client["client.rack"] == "consumer"
@@ -322,7 +322,7 @@ def test_a_connectors_converter_brings_its_own_options(load_with: Load) -> None:
 
 
 @pytest.mark.parametrize("name", ["name", "topics", "topics.regex"])
-def test_what_makes_a_connector_does_not_belong_in_the_worker_file(problems_of: Problems, name: str) -> None:
+def test_what_makes_a_connector_is_not_the_workers(problems_of: Problems, name: str) -> None:
     """A name or topics for all connectors at once would be a mistake."""
     assert "belongs in the connector file" in problems_of(worker={name: "x"})[name]
 
@@ -370,7 +370,7 @@ def test_settings_cross_process_borders(load_with: Load) -> None:
     assert pickle.loads(pickle.dumps(settings)) == settings
 
 
-def test_offline_needs_no_brokers_and_no_value_of_what_shapes_nothing(load_with: Load, problems_of: Problems) -> None:
+def test_offline_needs_only_what_shapes_objects(load_with: Load, problems_of: Problems) -> None:
     """A preview runs where no secret and no broker is at hand, but what shapes bytes must be known."""
     more = {"aws.access.key.id": "${env:NONE}", "aws.secret.access.key": "${secrets:none}", "tasks.max": "${env:NONE}"}
     settings = load_with(more, worker={"bootstrap.servers": "${env:NONE}"}).settings

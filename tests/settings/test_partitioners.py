@@ -68,7 +68,10 @@ def test_daily_and_hourly_have_patterns_of_their_own(load_with: Load, name: str,
         ("Record", RecordTime()),
         ("RecordField", FieldTime("at.ms")),
         (f"{STORAGE}.TimeBasedPartitioner$RecordFieldTimestampExtractor", FieldTime("at.ms")),
-        ("tests.engine.test_partitioners:KeyTime", UserDefined("tests.engine.test_partitioners:KeyTime")),
+        (
+            "tests.values.partitioners.test_user_defined:KeyTime",
+            UserDefined("tests.values.partitioners.test_user_defined:KeyTime"),
+        ),
     ],
 )
 def test_extractors(load_with: Load, text: str, extractor: object) -> None:
@@ -79,9 +82,9 @@ def test_extractors(load_with: Load, text: str, extractor: object) -> None:
 
 def test_classes_of_ones_own(load_with: Load) -> None:
     """A Python path in the place of a class, of a partitioner and of a format."""
-    own = "tests.engine.test_partitioners:ByLength"
+    own = "tests.values.partitioners.test_user_defined:ByLength"
     assert load_with({"partitioner.class": own}).settings.partitioner == UserDefined(own)
-    format = "tests.engine.test_writer_paths:Bracketed"
+    format = "tests.write.test_writer_paths:Bracketed"
     assert load_with({"format.class": format}).settings.format.file.format == UserDefined(format)
 
 
@@ -105,7 +108,8 @@ def test_rotation_and_limits(load_with: Load) -> None:
         ({**TIME_BASED, "partition.duration.ms": None}, {"partition.duration.ms": "Partition duration needs to be"}),
         ({**TIME_BASED, "partition.duration.ms": "-1"}, {"partition.duration.ms": "Partition duration needs to be"}),
         ({**TIME_BASED, "locale": None}, {"locale": "Locale cannot be empty."}),
-        ({**TIME_BASED, "locale": "xx"}, {"locale": "The locale is not known"}),
+        ({**TIME_BASED, "path.format": "MMMM", "locale": "xx"}, {"locale": "The locale is not known, and path.format"}),
+        ({**TIME_BASED, "path.format": "zzzz", "locale": "xx"}, {"locale": "path.format has names in it"}),
         ({**HOURLY, "timezone": " "}, {"timezone": "Timezone cannot be empty."}),
         ({**HOURLY, "timezone": "Mars/X"}, {"timezone": "The datetime zone id is not recognised"}),
         (
@@ -115,8 +119,8 @@ def test_rotation_and_limits(load_with: Load) -> None:
         ({**TIME_BASED, "path.format": "'..'/YYYY"}, {"path.format": "no part of a path may be '.' or '..'"}),
         ({**TIME_BASED, "path.format": "YYYY/./"}, {"path.format": "no part of a path may be '.' or '..'"}),
         (
-            {**TIME_BASED, "path.format": "b", "timezone": "Mars/X", "locale": "xx"},
-            {"path.format": "component: b", "timezone": "not recognised", "locale": "not known"},
+            {**TIME_BASED, "path.format": "b", "timezone": "Mars/X"},
+            {"path.format": "component: b", "timezone": "not recognised"},
         ),
         (
             {"partitioner.class": f"{STORAGE}.TimeBasedPartitioner"},
@@ -143,7 +147,7 @@ def test_rotation_and_limits(load_with: Load) -> None:
         ({"partitioner.class": "no.such.module:Own"}, {"partitioner.class": "importing no.such.module raised"}),
         ({"format.class": "json:Nothing"}, {"format.class": "the module json has no class Nothing"}),
         (
-            {"partitioner.class": "tests.engine.test_writer_paths:Bracketed", "flush.size": "0"},
+            {"partitioner.class": "tests.write.test_writer_paths:Bracketed", "flush.size": "0"},
             {"flush.size": "at least 1"},
         ),
     ],

@@ -33,7 +33,7 @@ RELOADED = [
 
 
 @pytest.mark.parametrize("more", RELOADED, ids=lambda more: ",".join(more) or "minimal")
-def test_what_a_plan_holds_is_a_configuration_of_the_same_objects(load_with: Load, more: dict[str, str]) -> None:
+def test_a_plan_holds_a_configuration_of_the_same_objects(load_with: Load, more: dict[str, str]) -> None:
     """`resolved` loads again, to the same hash and the same contents of objects: verify reads old plans so."""
     settings = load_with(more).settings
     again = from_mapping(settings.resolved, offline=True).settings
@@ -42,6 +42,7 @@ def test_what_a_plan_holds_is_a_configuration_of_the_same_objects(load_with: Loa
     assert again.format == settings.format or any("auth" in name or "@" in text for name, text in more.items())
 
 
+JSON_HEADERS = {"store.kafka.headers": "true", "header.converter": "JsonConverter"}
 SHAPING = {
     "avro.codec": ({**REGISTRY, "format.class": "AvroFormat"}, "snappy"),
     "parquet.codec": ({**REGISTRY, "format.class": "ParquetFormat"}, "zstd"),
@@ -59,6 +60,8 @@ SHAPING = {
     "headers.format.class": ({"store.kafka.headers": "true"}, "JsonFormat"),
     "key.converter": (WITH_KEYS, "LongConverter"),
     "header.converter": ({"store.kafka.headers": "true"}, "StringConverter"),
+    "header.converter.schemas.enable": (JSON_HEADERS, "false"),
+    "header.converter.replace.null.with.default": (JSON_HEADERS, "false"),
     "tombstone.encoded.partition": ({**WITH_KEYS, "behavior.on.null.values": "write"}, "gone"),
     "report.null.values.to.dlq": ({**TOLERANT, "behavior.on.null.values": "ignore"}, "false"),
     "errors.tolerance": ({}, "all"),

@@ -99,7 +99,7 @@ def test_secrets_reach_the_settings_and_nothing_that_is_shown(load_with: Load) -
         {"consumer.override.security.protocol": "${secrets:it}"},
         {"consumer.override.fetch.min.bytes": "${secrets:it}"},
         {"bootstrap.servers": CANARY},
-        {"transforms.x.password": CANARY},
+        {"transforms": "x", "transforms.x.password": CANARY},
         {"value.converter.schema.enable": CANARY},
         {"aws.secret.access.key": "a${x:" + CANARY + "}"},
     ],

@@ -63,7 +63,7 @@ def test_a_variable_without_a_value_is_named(text: str, said: str) -> None:
     assert said in sentence
 
 
-def test_without_a_backend_secrets_are_refused_and_lookup_errors_mean_missing() -> None:
+def test_without_a_backend_secrets_are_refused() -> None:
     """Without a backend for secrets that is said; a backend that raises KeyError has no such secret."""
     assert "no backend for secrets" in str(resolve(_given("${secrets:x}"), Lookups()))
     assert "no such name" in str(resolve(_given("${secrets:x}"), Lookups(secrets={"other": "x"}.__getitem__)))

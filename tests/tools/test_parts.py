@@ -304,7 +304,8 @@ def test_versitygw_is_usable_or_says_what_to_run(monkeypatch: pytest.MonkeyPatch
 def test_clean_env_drops_what_would_steer_the_parts() -> None:
     """tools/clean_env.sh runs its arguments without the variables of Airflow, Spark, Python, AWS and ourselves."""
     foreign = dict.fromkeys(("AIRFLOW__CORE__FOO", "AIRFLOW_HOME", "SPARK_HOME", "SPARK_MASTER_HOST"), "x")
-    foreign |= dict.fromkeys(("PYTHONPATH", "PYTHONHOME", "PYSPARK_PYTHON", "AWS_PROFILE", "KAFKA_S3_FOO"), "x")
+    foreign |= dict.fromkeys(("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "PYSPARK_PYTHON"), "x")
+    foreign |= dict.fromkeys(("AWS_PROFILE", "KAFKA_S3_FOO"), "x")
     kept = {"KAFKA_S3_CACHE": "/a cache", "PATH": os.environ["PATH"], "JAVA_HOME": "/java"}
     script = REPOSITORY / "tools" / "clean_env.sh"
     run = subprocess.run([script, "env"], env=foreign | kept, capture_output=True, text=True, check=True)

@@ -36,23 +36,28 @@ class Answer:
 
 def ask(questions: Sequence[Question]) -> list[Answer]:
     """What JsonConverter makes of each envelope: read with schemas.enable=true, written without."""
-    jars = resolve(f"connect-json-{CONNECT_JSON.version}", [CONNECT_JSON])
     lines = [
         f"{each.decimals}\t{str(each.replace_null_with_default).lower()}\t{base64.b64encode(each.envelope).decode()}\n"
         for each in questions
     ]
-    source = str(Path(__file__).with_name("Oracle.java"))
-    command = [str(find_java().executable), "-Dfile.encoding=UTF-8", "-cp", f"{jars}/*", source]
+    return [_answer(answer) for answer in asked("Oracle.java", lines)]
+
+
+def asked(program: str, lines: Sequence[str], *options: str) -> list[str]:
+    """The answers of one of the programs beside this module, a line for each."""
+    jars = resolve(f"connect-json-{CONNECT_JSON.version}", [CONNECT_JSON])
+    source = str(Path(__file__).with_name(program))
+    command = [str(find_java().executable), "-Dfile.encoding=UTF-8", *options, "-cp", f"{jars}/*", source]
     done = subprocess.run(
         command, input="".join(lines).encode(), capture_output=True, env=child_environment(), timeout=TIMEOUT_S
     )
     answers = done.stdout.decode().split("\n")[:-1]
     if done.returncode != 0 or len(answers) != len(lines):
         raise PartError(
-            f"JsonConverter gave {len(answers)} answers to {len(lines)} questions. It runs from its source, so a "
+            f"{program} gave {len(answers)} answers to {len(lines)} questions. It runs from its source, so a "
             f"whole JDK is needed, not just a runtime. What Java said:\n{done.stderr.decode()[-2000:]}"
         )
-    return [_answer(answer) for answer in answers]
+    return answers
 
 
 def _answer(line: str) -> Answer:

@@ -1,1 +1,1 @@
-"""Joda-Time itself, as the oracle of the tests in tests/engine/joda: `python -m tools.joda` writes their tables."""
+"""Joda-Time itself, as the oracle of the tests in tests/joda: `python -m tools.joda` writes their tables."""

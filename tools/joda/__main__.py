@@ -1,4 +1,4 @@
-"""Ask Joda-Time again and write the tables of tests/engine/joda (needs a JDK; the jar is downloaded once).
+"""Ask Joda-Time again and write the tables of tests/joda (needs a JDK; the jar is downloaded once).
 
 python -m tools.joda
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from tools.joda import cases, texts
 from tools.joda.oracle import JODA, ask, escaped
 
-TABLES = Path(__file__).parents[2] / "tests" / "engine" / "joda"
+TABLES = Path(__file__).parents[2] / "tests" / "joda"
 
 
 def main() -> None:

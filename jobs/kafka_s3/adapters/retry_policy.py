@@ -1,9 +1,10 @@
-"""What is tried again inside a job, and what is not: one table for each of the three that are asked over a network.
+"""What is tried again inside a job, and what is not: one table for each that is asked over a network.
 
 | asked | who tries again | for how long |
 |---|---|---|
 | S3 | `retry.py` (the SDK does not) | `s3.part.retries` times; 1 h a call, 1 h for all calls of a process |
 | schema registry | `retry.py` (the client does not) | 60 s a question, 1 h for all of them |
+| Glue | `retry.py` (the SDK does not) | 60 s a question, 1 h for all of them |
 | Kafka, reading | librdkafka: connections, leaders that move, fetches | while offsets come: `export.read.timeout.ms` |
 | Kafka, dead letters | librdkafka, idempotent | 60 s a letter |
 | Kafka, planning | librdkafka: connections, looking for whoever has to answer | 10 s the first answer, 30 s each |
@@ -85,6 +86,24 @@ REGISTRY: Final[Mapping[str | int, Again]] = {
     403: _NO,
     408: _YES,
     425: _YES,
+    429: _YES,
+}
+
+
+#: Glue's codes.
+GLUE: Final[Mapping[str | int, Again]] = {
+    "OperationTimeoutException": _YES,
+    "InternalServiceException": _YES,
+    "RequestTimeout": _YES,
+    # Keys that are had anew, and clocks that are set.
+    "ExpiredToken": _YES,
+    "ExpiredTokenException": _YES,
+    "RequestExpired": _YES,
+    "AccessDeniedException": _NO,
+    "InvalidInputException": _NO,
+    "UnrecognizedClientException": _NO,
+    "InvalidSignatureException": _NO,
+    408: _YES,
     429: _YES,
 }
 

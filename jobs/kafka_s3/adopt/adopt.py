@@ -31,7 +31,7 @@ from kafka_s3.adopt.objects import (
 )
 from kafka_s3.bucket import owners
 from kafka_s3.errors import ConfigurationError, Fenced, KafkaUnavailable, LogEmptied
-from kafka_s3.export.append import new_entry
+from kafka_s3.export import append
 from kafka_s3.export.exporter import Exporter
 from kafka_s3.log.entries import Entry, Kind, TopicState
 from kafka_s3.log.store import Committed, Log, SlotTaken, next_log
@@ -76,35 +76,44 @@ def look(exporter: Exporter, source: RecordSource, choice: Choice, tell: Callabl
     settings, log, broker = exporter.settings, exporter.log, exporter.broker
     _check_no_log(log)
     new = next_log(log, exporter.chance)
-    world = observe(settings, broker, None)
-    if world.left_out:
-        raise KafkaUnavailable(f"{world.left_out[0]}", next="Nothing was written: positions are taken over together.")
-    _check_given(choice, world)
-    owned = {topic for topic in sorted(world.topics) if owners.is_ours(log, settings, topic)}
+    snapshot = observe(settings, broker, None)
+    if snapshot.excluded:
+        raise KafkaUnavailable(
+            f"{snapshot.excluded[0]}", next="Nothing was written: positions are taken over together."
+        )
+    _check_given(choice, snapshot)
+    _check_routed(settings, choice, snapshot)
+    owned = {topic for topic in sorted(snapshot.topics) if owners.is_ours(log, settings, topic)}
     was_there = _had_log(log)
     _check_no_log(log.current())  # a plan may be that of a first run at work, which wrote its entry before
     if was_there:  # whatever lies there may be this exporter's
-        owned |= set(world.topics)
+        owned |= set(snapshot.topics)
     stored = {
-        topic: sort_out(settings.layout, topic, log.store.list(settings.layout.topic_prefix(topic)), world.topics)
-        for topic in sorted(world.topics)
+        topic: sort_out(
+            settings.layout,
+            topic,
+            () if settings.layout.routed else log.store.list(settings.layout.topic_prefix(topic)),
+            snapshot.topics,
+        )
+        for topic in sorted(snapshot.topics)
     }
-    group, group_note = _group(exporter, choice, world)
+    group, group_note = _group(exporter, choice, snapshot)
     _check_something(settings, choice, stored, group, owned)
-    objects = {tp: stored[tp.topic].partitions.get(tp.partition, PartitionObjects()) for tp in sorted(world.offsets)}
+    objects = {tp: stored[tp.topic].partitions.get(tp.partition, PartitionObjects()) for tp in sorted(snapshot.offsets)}
     tails = _tails(exporter, objects, owned, tell)
     evidence = [
         Evidence(
             tp=tp,
             objects=objects[tp],
-            offsets=world.offsets[tp],
+            offsets=snapshot.offsets[tp],
             committed=group.offsets.get(tp),
             group_knows_others=bool(group.offsets),
             tail=tails[tp],
             is_own=tp.topic in owned,
             strangers=stored[tp.topic].strangers,
             start_latest=settings.kafka.start == "latest",
-            find=partial(_find, source, settings, world, tp),
+            drops=settings.chain.drops,
+            find=partial(_find, source, settings, snapshot, tp),
         )
         for tp in objects
     ]
@@ -112,10 +121,10 @@ def look(exporter: Exporter, source: RecordSource, choice: Choice, tell: Callabl
         decisions = tuple(pool.map(lambda each: decide(each, choice), evidence))
     return Found(
         log=new,
-        cluster_id=world.cluster_id,
-        topics=_topics(world, stored, decisions),
+        cluster_id=snapshot.cluster_id,
+        topics=_topics(snapshot, stored, decisions),
         decisions=decisions,
-        disputes=(*_of_group(group, choice), *_of_topics(stored, world)),
+        disputes=(*_of_group(group, choice), *_of_topics(stored, snapshot)),
         notes=(*([group_note] if group_note else []), *_about_strangers(stored)),
     )
 
@@ -133,16 +142,9 @@ def adopt(exporter: Exporter, found: Found, request: RunRequest) -> Committed:
         raise _fenced_by(newest.entry)
     for topic in found.topics:
         owners.is_ours(log, settings, topic)
-    entry = new_entry(
-        settings,
-        request,
-        found.cluster_id,
-        None,
-        kind=Kind.ADOPT,
-        topics=dict(found.topics),
-        reason="; ".join(f"{decision.tp} at {decision.position}: {decision.source}" for decision in found.decisions),
-    )
-    committed = log.put_entry(entry)
+    reason = "; ".join(f"{decision.tp} at {decision.position}: {decision.source}" for decision in found.decisions)
+    slot = append.EntrySlot(settings, request, found.cluster_id, None)
+    committed = log.put_entry(append.entry(slot, Kind.ADOPT, found.topics, reason=reason))
     if isinstance(committed, SlotTaken):
         raise _fenced_by(committed.winner.entry)
     for topic in found.topics:
@@ -175,12 +177,23 @@ def _check_no_log(log: Log) -> None:
         )
 
 
-def _check_given(choice: Choice, world: KafkaSnapshot) -> None:
-    unknown = sorted(set(choice.given) - set(world.offsets))
+def _check_given(choice: Choice, snapshot: KafkaSnapshot) -> None:
+    unknown = sorted(set(choice.given) - set(snapshot.offsets))
     if unknown:
         raise ConfigurationError(
             f"--positions names partitions that the connector does not have: {', '.join(map(str, unknown))}.",
             next="Correct the file, or `topics`.",
+        )
+
+
+def _check_routed(settings: Settings, choice: Choice, snapshot: KafkaSnapshot) -> None:
+    """Transforms put records into folders that no name tells, so objects say nothing of positions."""
+    missing = sorted(set(snapshot.offsets) - set(choice.given))
+    if settings.layout.routed and missing:
+        raise ConfigurationError(
+            "Transforms give records other topics, so the objects of a topic cannot be found by its name. Positions"
+            f" are missing for: {', '.join(map(str, missing[:5]))}{', …' if len(missing) > 5 else ''}.",
+            next="Give every partition's position with --positions FILE.",
         )
 
 
@@ -190,12 +203,12 @@ def _had_log(log: Log) -> bool:
     return any(True for folder in folders for _ in log.store.list(folder, limit=1))
 
 
-def _group(exporter: Exporter, choice: Choice, world: KafkaSnapshot) -> tuple[GroupOffsets, str]:
+def _group(exporter: Exporter, choice: Choice, snapshot: KafkaSnapshot) -> tuple[GroupOffsets, str]:
     """The group's offsets; where they are not needed, a group that may not be seen is only a note."""
     try:
-        return exporter.broker.committed(choice.group, world.offsets), ""
+        return exporter.broker.committed(choice.group, snapshot.offsets), ""
     except ConfigurationError as error:
-        if choice.basis is Basis.OBJECTS or set(choice.given) >= set(world.offsets):
+        if choice.basis is Basis.OBJECTS or set(choice.given) >= set(snapshot.offsets):
             return GroupOffsets(0, {}), f"Group {choice.group} was not looked at: {error}"
         raise ConfigurationError(
             error.what, next=f"{error.next} Without it: --from-objects, or --positions FILE for every partition."
@@ -263,18 +276,18 @@ def _tail(results: Sequence[Counted | Uncounted], objects: PartitionObjects) -> 
 
 
 def _find(
-    source: RecordSource, settings: Settings, world: KafkaSnapshot, tp: TopicPartition, counted: Tail, upto: int
+    source: RecordSource, settings: Settings, snapshot: KafkaSnapshot, tp: TopicPartition, counted: Tail, upto: int
 ) -> InKafka | Contradicted | Unread:
-    bounds = world.offsets[tp]
+    bounds = snapshot.offsets[tp]
     if bounds.log_start > counted.start:
         return Unread(f"the log starts at {bounds.log_start}, above {counted.start}, where the counted objects begin")
     return find_in_kafka(source, settings.format, tp, counted, bounds.last_stable, upto)
 
 
 def _topics(
-    world: KafkaSnapshot, stored: Mapping[str, TopicObjects], decisions: Sequence[Decision]
+    snapshot: KafkaSnapshot, stored: Mapping[str, TopicObjects], decisions: Sequence[Decision]
 ) -> dict[str, TopicState]:
-    positions: dict[str, dict[int, int]] = {topic: {} for topic in world.topics}
+    positions: dict[str, dict[int, int]] = {topic: {} for topic in snapshot.topics}
     for decision in decisions:
         if decision.position is not None:
             positions[decision.tp.topic][decision.tp.partition] = decision.position
@@ -282,7 +295,7 @@ def _topics(
         topic: msgspec.structs.replace(
             state, generation=stored[topic].generation, owned=True, positions=positions[topic]
         )
-        for topic, state in sorted(world.topics.items())
+        for topic, state in sorted(snapshot.topics.items())
     }
 
 
@@ -298,7 +311,7 @@ def _of_group(group: GroupOffsets, choice: Choice) -> tuple[Dispute, ...]:
     )
 
 
-def _of_topics(stored: Mapping[str, TopicObjects], world: KafkaSnapshot) -> tuple[Dispute, ...]:
+def _of_topics(stored: Mapping[str, TopicObjects], snapshot: KafkaSnapshot) -> tuple[Dispute, ...]:
     """Objects of Kafka partitions that the topic does not have."""
     return tuple(
         Dispute(
@@ -307,7 +320,7 @@ def _of_topics(stored: Mapping[str, TopicObjects], world: KafkaSnapshot) -> tupl
         )
         for topic, each in stored.items()
         for partition, objects in each.partitions.items()
-        if TopicPartition(topic, partition) not in world.offsets
+        if TopicPartition(topic, partition) not in snapshot.offsets
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -13,16 +12,16 @@ from kafka_s3.adopt.objects import Counted, Stored, Tail, Uncounted
 from kafka_s3.errors import DataLoss, StoreRefused
 from kafka_s3.ports import ObjectStore, RecordSource
 from kafka_s3.ranges import OffsetRange, TopicPartition
-from kafka_s3.settings.formats import Format
+from kafka_s3.settings.formats import Compression, Format
 from kafka_s3.settings.values import FormatSettings
 from kafka_s3.values.converters.build import converter_for
+from kafka_s3.values.formats.compression import name_of, without_suffix
+from kafka_s3.values.formats.expansion import Damaged, expansion_of
 from kafka_s3.values.formats.json_lines import JsonLinesFormat
 from kafka_s3.values.formats.lines import LineFormat
 from kafka_s3.values.formats.objects import format_for
 from kafka_s3.values.rows import Lines
 
-_GZIP_WINDOW: Final = 31
-_INFLATE_MAX: Final = 1024 * 1024
 #: Of a record that is counted, unpacked: a small object that unpacks to more fills no memory.
 RECORD_BYTES_MAX: Final = 64 * 1024 * 1024
 
@@ -32,9 +31,9 @@ def separator_of(extension: str, settings: FormatSettings) -> bytes | None:
 
     The configured format knows best; a bucket may hold objects from before a change of compression or format.
     """
-    plain = extension.removesuffix(".gz")
+    plain, _ = without_suffix(extension)
     configured = format_for(settings.file)
-    if plain == configured.extension.removesuffix(".gz"):
+    if plain == without_suffix(configured.extension)[0]:
         if isinstance(configured, JsonLinesFormat):
             return b"\n"
         return (configured.separator or None) if isinstance(configured, LineFormat) else None
@@ -47,16 +46,17 @@ def count_object(store: ObjectStore, stored: Stored, settings: FormatSettings) -
     """Count one object's records. Memory: a chunk, at most 1 MiB of what it unpacks to, and the longest record."""
     separator = separator_of(stored.name.extension, settings)
     assert separator, f"{stored.key}: no separator"
+    _, compression = without_suffix(stored.name.extension)
     records, rest, last = 0, b"", b""
     try:
-        for piece in _plain(store.read(stored.key), stored.name.extension.endswith(".gz")):
+        for piece in _plain(store.read(stored.key), compression):
             *whole, rest = (rest + piece).split(separator)
             if len(rest) > RECORD_BYTES_MAX:
                 return Uncounted(f"{stored.key} holds a record of more than {RECORD_BYTES_MAX} bytes, or no separator")
             records += len(whole)
             last = whole[-1] if whole else last
-    except zlib.error as error:
-        return Uncounted(f"{stored.key} is no whole gzip stream ({error})")
+    except Damaged as error:
+        return Uncounted(f"{stored.key} is no whole {name_of(compression)} stream ({error})")
     except StoreRefused as error:  # deleted between the listing and the reading, or not ours to read
         return Uncounted(f"{stored.key} could not be read: {error.what}")
     if rest or not records:
@@ -64,20 +64,12 @@ def count_object(store: ObjectStore, stored: Stored, settings: FormatSettings) -
     return Counted(stored.start, records, last)
 
 
-def _plain(chunks: Iterable[bytes], gzip: bool) -> Iterator[bytes]:
-    """The uncompressed bytes; raises `zlib.error` for what is not one whole gzip stream."""
-    if not gzip:
-        yield from chunks
-        return
-    inflate = zlib.decompressobj(_GZIP_WINDOW)
+def _plain(chunks: Iterable[bytes], compression: Compression) -> Iterator[bytes]:
+    """The uncompressed bytes; raises `Damaged` for what is not one whole stream."""
+    expansion = expansion_of(compression)
     for chunk in chunks:
-        left = chunk
-        while left:
-            yield inflate.decompress(left, _INFLATE_MAX)
-            left = inflate.unconsumed_tail
-    yield inflate.flush()
-    if not inflate.eof or inflate.unused_data:
-        raise zlib.error("the stream does not end where the object does")
+        yield from expansion.feed(chunk)
+    expansion.end()
 
 
 @dataclass(frozen=True, slots=True)

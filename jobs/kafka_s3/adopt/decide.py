@@ -43,7 +43,8 @@ class Evidence:
 
     `committed`: the group's offset. `tail`: the counted last objects, `None` without objects. `is_own`: this exporter
     wrote objects of the topic before its log was lost. `strangers`: the topic's keys that are no data keys.
-    `start_latest`: auto.offset.reset. `find`: asks Kafka, up to an offset; only called where it is needed.
+    `start_latest`: auto.offset.reset. `drops`: transforms may leave records out. `find`: asks Kafka, up to an offset;
+    only called where it is needed.
     """
 
     tp: TopicPartition
@@ -55,6 +56,7 @@ class Evidence:
     is_own: bool
     strangers: tuple[str, ...]
     start_latest: bool
+    drops: bool
     find: Callable[[Tail, int], InKafka | Contradicted | Unread]
 
 
@@ -185,8 +187,8 @@ def _against_objects(evidence: Evidence, committed: int, choice: Choice) -> tupl
 
 def _believe(choice: Choice) -> str:
     return (
-        "Were records skipped by the sink (errors.tolerance, null values), or were objects deleted or moved? Then"
-        f" --from-group {choice.group} takes the group's word. If not: --from-objects, or --positions FILE."
+        "Were records skipped by the sink (errors.tolerance, null values, transforms), or were objects deleted or"
+        f" moved? Then --from-group {choice.group} takes the group's word. If not: --from-objects, or --positions FILE."
     )
 
 
@@ -200,6 +202,9 @@ def _by_objects(evidence: Evidence, choice: Choice) -> Decision:
         what = f"Group {choice.group} has committed offsets of other partitions and none of this one, which has objects"
         disputes.append(Dispute(what, "Whose objects are they? If the connector's: --from-objects counts them."))
     disputes += _about_strangers(evidence)
+    if evidence.drops:  # Kafka's records are not what the objects hold, and the count stops short
+        what = "Transforms may drop records, so the records in the objects do not lead to a position"
+        return Decision(evidence, None, "objects", (*disputes, Dispute(what, way_out)))
     if isinstance(tail, Uncounted):
         return Decision(evidence, None, "objects", (*disputes, Dispute(_sentence(tail.reason), way_out)))
     if evidence.is_own and not tail.is_contiguous:

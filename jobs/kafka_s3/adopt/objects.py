@@ -191,7 +191,7 @@ def why_not_countable(objects: PartitionObjects, wanted: Sequence[Stored], can_c
         if each.name.generation:
             return f"{each.key} is of generation {each.name.generation}: which objects count, only the log knew"
         if not can_count(each.name.extension):
-            return f"records of {each.key} cannot be counted: only JSON lines and ByteArray, plain or gzip"
+            return f"records of {each.key} cannot be counted: only JSON lines and ByteArray"
     for before, after in pairwise(wanted):
         if before.start == after.start:
             return f"{before.key} and {after.key} begin at the same offset: one of them is a double"

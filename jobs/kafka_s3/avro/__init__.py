@@ -15,6 +15,9 @@ Values:
 
 - `datums`: batches of Avro's binary form: checked, read and written.
 - `datum_reader`: one value at a time.
+- `datum_checker`: whether bytes are a value, and where a long one can be cut.
+- `long_values`: a long value, some items at a time.
+- `batch_decoder`: many values at once, by fastavro.
 - `datum_writer`: values to the binary form.
 - `batch_reader`: all rows of a batch at once.
 - `column_nodes`: one class for each Avro type that `batch_reader` reads.

@@ -31,6 +31,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kafka_s3.avro.graph import graph
+from kafka_s3.avro.long_values import LongArray, LongMap
 from kafka_s3.avro.model import Schema
 from kafka_s3.avro.nodes import (
     Array,
@@ -116,7 +117,7 @@ def misfits(values: Sequence[Any], schema: Schema) -> dict[int, str]:
         return found
     for index, value in enumerate(values):
         try:
-            column.convert(value)
+            from_values([value], schema)  # also converts what is long, which `convert` alone puts off
         except ColumnsError as error:
             found[index] = str(error)
     return found
@@ -218,20 +219,26 @@ def _unless_null(convert: Callable[[Any], Any] | None) -> Callable[[Any], Any] |
 
 def _list(items: _Column) -> _Column:
     convert = items.convert
-    return _Column(
-        pa.list_(pa.field("element", items.type, items.nullable)),
-        convert and (lambda values: [convert(value) for value in values]),
-        items.narrow,
-    )
+
+    def converted(values: Any) -> Any:
+        assert convert is not None
+        return values.converted(convert) if type(values) is LongArray else [convert(value) for value in values]
+
+    kind = pa.list_(pa.field("element", items.type, items.nullable))
+    return _Column(kind, convert and converted, items.narrow)
 
 
 def _map(values: _Column) -> _Column:
     convert = values.convert
-    return _Column(
-        pa.map_(pa.string(), pa.field("value", values.type, values.nullable)),
-        convert and (lambda entries: {key: convert(value) for key, value in entries.items()}),
-        values.narrow,
-    )
+
+    def converted(entries: Any) -> Any:
+        assert convert is not None
+        if type(entries) is LongMap:
+            return entries.converted(convert)
+        return {key: convert(value) for key, value in entries.items()}
+
+    kind = pa.map_(pa.string(), pa.field("value", values.type, values.nullable))
+    return _Column(kind, convert and converted, values.narrow)
 
 
 def _record(fields: Mapping[str, _Column]) -> _Column:

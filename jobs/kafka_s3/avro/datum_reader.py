@@ -1,7 +1,7 @@
 """Avro's binary form, one value at a time: strict, bounded, and able to say what is wrong.
 
-`reader(node)` compiles a type into functions that read a value and check all of it. It is the last word on what is a
-valid datum; what is faster (`batch_reader`, fastavro) is held against it.
+`reader(node)` compiles a type into functions that read a value and check all of it; `datum_checker` only checks. They
+are the last word on what is a valid datum; what is faster (`batch_reader`, fastavro) is held against them.
 """
 
 # A visitor's methods are alike, and few need the type itself:
@@ -10,7 +10,7 @@ valid datum; what is faster (`batch_reader`, fastavro) is held against it.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sized
 from typing import Any, Final
 
 from kafka_s3.avro.model import Branch
@@ -28,6 +28,8 @@ VALUES_PER_BYTE_MAX: Final = 4
 
 #: Fewer datums than this are read one by one: reading a batch at once has a price of its own, that of some 30 datums.
 FEW: Final = 32
+#: A datum of so many bytes is long: what it is made into could take more memory than its bytes account for.
+LONG: Final = 32_768
 
 _INT_MAX, _INT_BYTES = 2**31 - 1, 5
 _LONG_MAX, _LONG_BYTES = 2**63 - 1, 10
@@ -39,16 +41,15 @@ class NotADatum(ValueError):
 
 
 class Datum:
-    """The bytes of a value, and how far they have been read. `keep`: records, arrays and maps are made of what is read;
-    without it they are only checked, and take no memory."""
+    """The bytes of a value, and how far they have been read. `cuts`: where long arrays and maps are cut (`cuts`)."""
 
-    __slots__ = ("data", "depth", "end", "keep", "left", "position")
+    __slots__ = ("cuts", "data", "depth", "end", "left", "position")
 
-    def __init__(self, data: bytes, keep: bool = True) -> None:
+    def __init__(self, data: bytes, cuts: Any = None, position: int = 0) -> None:
         self.data = data
-        self.keep = keep
+        self.cuts = cuts
         self.end = len(data)
-        self.position = 0
+        self.position = position
         self.depth = 0
         self.left = VALUES_MAX + VALUES_PER_BYTE_MAX * len(data)
 
@@ -68,15 +69,10 @@ Read = Callable[[Datum], Any]
 
 def read(reader: Read, data: bytes) -> Any:
     """The value that the bytes are, exactly; `NotADatum` if they are none."""
-    return _whole(reader, Datum(data))
+    return whole(reader, Datum(data))
 
 
-def check(reader: Read, data: bytes) -> None:
-    """`NotADatum` if the bytes are not exactly one value."""
-    _whole(reader, Datum(data, keep=False))
-
-
-def _whole(reader: Read, datum: Datum) -> Any:
+def whole(reader: Callable[[Datum], Any], datum: Datum) -> Any:
     value = reader(datum)
     if datum.position != datum.end:
         raise NotADatum(f"{datum.end - datum.position} bytes too many, after {datum.position} of the value")
@@ -85,38 +81,18 @@ def _whole(reader: Read, datum: Datum) -> Any:
 
 def reader(node: Node) -> Read:
     """A schema as a function that reads its values, as `avro.model` has them."""
-    return _Readers().visit(node)
+    return Readers().visit(node)
 
 
-#: Where each field of a record ends.
-Bounds = Callable[[bytes], list[int]]
-
-
-def bounds_reader(record: Record) -> Bounds:
-    """A record's schema as a function that says of a datum, known to be one, where its fields end."""
-    fields = _Readers().visit_all(each.node for each in record.fields)
-
-    def bounds(data: bytes) -> list[int]:
-        datum = Datum(data, keep=False)
-        datum.enter()
-        ends: list[int] = []
-        for read_field in fields:
-            read_field(datum)
-            ends.append(datum.position)
-        return ends
-
-    return bounds
-
-
-class _Readers(Visitor[Read]):
+class Readers(Visitor[Read]):
     def primitive(self, node: Primitive) -> Read:
-        return _PRIMITIVES[node.kind]
+        return PRIMITIVES[node.kind]
 
     def fixed(self, node: Fixed) -> Read:
-        return _fixed(node.size)
+        return fixed_reader(node)
 
     def enum(self, node: Enum) -> Read:
-        return _enum(node.name, node.symbols)
+        return enum_reader(node)
 
     def array(self, node: Array, item: Read) -> Read:
         return _array(item)
@@ -163,11 +139,22 @@ def _boolean(datum: Datum) -> bool:
     return byte == 1
 
 
+# Most numbers have one byte, and are read where they stand.
+
+
 def _int(datum: Datum) -> int:
+    at = datum.position
+    if at < datum.end and (byte := datum.data[at]) < 0x80:
+        datum.position = at + 1
+        return (byte >> 1) ^ -(byte & 1)
     return _varint(datum, _INT_BYTES, _INT_MAX, "an int")
 
 
 def _long(datum: Datum) -> int:
+    at = datum.position
+    if at < datum.end and (byte := datum.data[at]) < 0x80:
+        datum.position = at + 1
+        return (byte >> 1) ^ -(byte & 1)
     return _varint(datum, _LONG_BYTES, _LONG_MAX, "a long")
 
 
@@ -191,13 +178,16 @@ def _take(datum: Datum, size: int, what: str) -> bytes:
 
 def _bytes(datum: Datum, what: str = "bytes") -> bytes:
     start = datum.position
-    size = _varint(datum, _LONG_BYTES, _LONG_MAX, f"the length of {what}")
+    if start < datum.end and (byte := datum.data[start]) < 0x80 and not byte & 1:
+        size, datum.position = byte >> 1, start + 1
+    else:
+        size = _varint(datum, _LONG_BYTES, _LONG_MAX, f"the length of {what}")
     if size < 0:
         raise NotADatum(f"the length of {what} at byte {start} is {quoted(size, kind='below zero')}")
     return _take(datum, size, what)
 
 
-def _string(datum: Datum) -> str:
+def read_string(datum: Datum) -> str:
     start = datum.position
     try:
         return _bytes(datum, "a string").decode("utf-8")
@@ -205,7 +195,7 @@ def _string(datum: Datum) -> str:
         raise NotADatum(f"a string at byte {start} is not UTF-8") from error
 
 
-_PRIMITIVES: Final[Mapping[Kind, Read]] = {
+PRIMITIVES: Final[Mapping[Kind, Read]] = {
     Kind.NULL: _null,
     Kind.BOOLEAN: _boolean,
     Kind.INT: _int,
@@ -213,15 +203,18 @@ _PRIMITIVES: Final[Mapping[Kind, Read]] = {
     Kind.FLOAT: _float,
     Kind.DOUBLE: _double,
     Kind.BYTES: _bytes,
-    Kind.STRING: _string,
+    Kind.STRING: read_string,
 }
 
 
-def _fixed(size: int) -> Read:
+def fixed_reader(node: Fixed) -> Read:
+    size = node.size
     return lambda datum: _take(datum, size, "a fixed value")
 
 
-def _enum(name: str, symbols: Sequence[str]) -> Read:
+def enum_reader(node: Enum) -> Read:
+    name, symbols = node.name, node.symbols
+
     def enum(datum: Datum) -> str:
         start = datum.position
         index = _varint(datum, _INT_BYTES, _INT_MAX, "an enum")
@@ -232,16 +225,25 @@ def _enum(name: str, symbols: Sequence[str]) -> Read:
     return enum
 
 
+def read_branch(datum: Datum, branches: Sized) -> int:
+    """Which branch of a union a value has."""
+    start = datum.position
+    if start < datum.end and (byte := datum.data[start]) < 0x80 and not byte & 1 and byte >> 1 < len(branches):
+        datum.position = start + 1
+        return byte >> 1
+    # Java reads an index as an int.
+    index = _varint(datum, _INT_BYTES, _INT_MAX, "the branch of a union")
+    if not 0 <= index < len(branches):
+        raise NotADatum(f"the branch of a union at byte {start} is {quoted(index, kind='none')} of {len(branches)}")
+    return index
+
+
 def _union(node: Union, readers: list[Read]) -> Read:
     # Of a null, and where there is but one type beside it, the value says it all.
     names = [None if node.is_plain or each.nullable else each.name for each in node.branches]
 
     def union(datum: Datum) -> Any:
-        start = datum.position
-        # Java reads an index as an int.
-        index = _varint(datum, _INT_BYTES, _INT_MAX, "the branch of a union")
-        if not 0 <= index < len(readers):
-            raise NotADatum(f"the branch of a union at byte {start} is {quoted(index, kind='none')} of {len(readers)}")
+        index = read_branch(datum, readers)
         value = readers[index](datum)
         name = names[index]
         return value if name is None else Branch(name, value)
@@ -250,15 +252,10 @@ def _union(node: Union, readers: list[Read]) -> Read:
 
 
 def _record(fields: list[tuple[str, Read]]) -> Read:
-    def record(datum: Datum) -> dict[str, Any] | None:
+    def record(datum: Datum) -> dict[str, Any]:
         datum.count(1 + len(fields))
         datum.enter()
-        value = None
-        if datum.keep:
-            value = {name: field(datum) for name, field in fields}
-        else:
-            for _, field in fields:
-                field(datum)
+        value = {name: field(datum) for name, field in fields}
         datum.depth -= 1
         return value
 
@@ -268,7 +265,7 @@ def _record(fields: list[tuple[str, Read]]) -> Read:
 def _array(item: Read) -> Read:
     def array(datum: Datum) -> list[Any]:
         items: list[Any] = []
-        _blocks(datum, "an array", (lambda datum: items.append(item(datum))) if datum.keep else item)
+        blocks(datum, "an array", lambda number: items.extend([item(datum) for _ in range(number)]))
         return items
 
     return array
@@ -278,24 +275,27 @@ def _map(value: Read) -> Read:
     def read_map(datum: Datum) -> dict[str, Any]:
         entries: dict[str, Any] = {}
 
-        def entry(datum: Datum) -> None:
-            key = _string(datum)
-            made = value(datum)
-            if datum.keep:
-                entries[key] = made
+        def some(number: int) -> None:
+            for _ in range(number):
+                key = read_string(datum)
+                entries[key] = value(datum)
 
-        _blocks(datum, "a map", entry)
+        blocks(datum, "a map", some)
         return entries
 
     return read_map
 
 
-def _blocks(datum: Datum, what: str, one: Callable[[Datum], object]) -> None:
-    """The items of an array or a map: blocks of them, each after its number, and after its size where that is < 0."""
+def blocks(datum: Datum, what: str, some: Callable[[int], object]) -> None:
+    """The items of an array or a map: blocks of them, each after its number, and after its size where that is < 0.
+    `some` reads so many items."""
     datum.enter()
     while True:
         start = datum.position
-        number = _varint(datum, _LONG_BYTES, _LONG_MAX, f"the number of items in {what}")
+        if start < datum.end and (byte := datum.data[start]) < 0x80:
+            number, datum.position = (byte >> 1) ^ -(byte & 1), start + 1
+        else:
+            number = _varint(datum, _LONG_BYTES, _LONG_MAX, f"the number of items in {what}")
         if number == 0:
             break
         size = None
@@ -304,8 +304,7 @@ def _blocks(datum: Datum, what: str, one: Callable[[Datum], object]) -> None:
             size = _varint(datum, _LONG_BYTES, _LONG_MAX, f"the size of a block of {what}")
         datum.count(number)
         begin = datum.position
-        for _ in range(number):
-            one(datum)
+        some(number)
         if size is not None and datum.position - begin != size:
             told = quoted(size, kind="another number")
             raise NotADatum(f"a block of {what} at byte {start} has {datum.position - begin} bytes, and says {told}")

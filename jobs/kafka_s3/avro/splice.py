@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from kafka_s3.avro.datum_reader import Bounds, bounds_reader
+from kafka_s3.avro.datum_checker import Bounds, bounds_reader
 from kafka_s3.avro.datum_writer import long_bytes, writer
 from kafka_s3.avro.defaults import plain_default
 from kafka_s3.avro.graph import graph

@@ -69,6 +69,31 @@ class Buffer:
         first = self.bytes.take(positions)
         if not len(first) or first.max() < 0x80:
             return _ZIGZAG.take(first), np.minimum(positions + 1, self.limit)
+        number, size, bad = self._numbers(positions)
+        values = (number >> _ONE).view(np.int64) ^ -(number & _ONE).view(np.int64)
+        if bytes_max == 5:
+            wide = (size > 5) | (values != values.astype(np.int32))
+            bad = wide if bad is None else bad | wide
+        after = positions + size
+        if bad is not None and bad.any():
+            after[bad] = self.limit
+            values[bad] = 0
+        return values, np.minimum(after, self.limit, out=after)
+
+    def unsigned(self, positions: Ints) -> tuple[npt.NDArray[np.uint64], Ints]:
+        """Like `varints`, of numbers that are written as they are, without a zigzag."""
+        first = self.bytes.take(positions)
+        if not len(first) or first.max() < 0x80:
+            return first.astype(np.uint64), np.minimum(positions + 1, self.limit)
+        number, size, bad = self._numbers(positions)
+        after = positions + size
+        if bad is not None and bad.any():
+            after[bad] = self.limit
+            number[bad] = 0
+        return number, np.minimum(after, self.limit, out=after)
+
+    def _numbers(self, positions: Ints) -> tuple[npt.NDArray[np.uint64], Ints, npt.NDArray[np.bool_] | None]:
+        """The bits of the numbers at the positions, how many bytes each takes, and which are none, if there are any."""
         word = self.words[positions]
         stop = ~word & _HIGH
         low = stop & (~stop + _ONE)  # the lowest bit that ends a number; 0 if none of eight bytes does
@@ -80,15 +105,7 @@ class Buffer:
         bad = None
         if not stop.all():
             bad = self._long_ones(np.flatnonzero(stop == 0), positions, number, size)
-        values = (number >> _ONE).view(np.int64) ^ -(number & _ONE).view(np.int64)
-        if bytes_max == 5:
-            wide = (size > 5) | (values != values.astype(np.int32))
-            bad = wide if bad is None else bad | wide
-        after = positions + size
-        if bad is not None and bad.any():
-            after[bad] = self.limit
-            values[bad] = 0
-        return values, np.minimum(after, self.limit, out=after)
+        return number, size, bad
 
     def _long_ones(
         self, long: Ints, positions: Ints, number: npt.NDArray[np.uint64], size: Ints

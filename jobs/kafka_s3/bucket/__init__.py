@@ -11,6 +11,7 @@
 - `dead_letter_objects`: reads the dead letters that commits list.
 - `dead_letter_marks`: how far dead letters were sent to their topic.
 - `window`: a window of time, its name and its settings.
+- `window_state`: whether a window is exported.
 - `window_names`: which generation a window's next export begins with.
 - `window_listing`: the windows that were exported again.
 - `window_leftovers`: objects under a window's keys that its commit does not list.

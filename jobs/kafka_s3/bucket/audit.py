@@ -15,7 +15,8 @@ from kafka_s3.bucket.positions import check_positions
 from kafka_s3.errors import LogDamaged
 from kafka_s3.log.documents import decode
 from kafka_s3.log.entries import Entry, Kind, Plan, PlannedRange, RangeEntry, sha256_of
-from kafka_s3.log.store import Log, Planned
+from kafka_s3.log.plans import StoredPlan
+from kafka_s3.log.store import Log
 from kafka_s3.naming import parse_seq
 from kafka_s3.ordered_pool import map_ordered
 
@@ -36,7 +37,7 @@ class _Slot:
     key: str
     sha256: str
     read: Entry | LogDamaged
-    plan: Planned | LogDamaged | None = None
+    plan: StoredPlan | LogDamaged | None = None
 
     @property
     def entry(self) -> Entry | None:
@@ -137,7 +138,7 @@ def _read(log: Log, seq: int, *, with_plan: bool) -> _Slot:
     return _Slot(seq, key, sha256_of(data), entry, _plan(log, seq) if with_plan and entry.plan_sha256 else None)
 
 
-def _plan(log: Log, seq: int) -> Planned | LogDamaged | None:
+def _plan(log: Log, seq: int) -> StoredPlan | LogDamaged | None:
     try:
         return log.plan(seq)
     except LogDamaged as error:

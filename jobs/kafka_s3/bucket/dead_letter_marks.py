@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka_s3.dead_letter import reported_prefix
 from kafka_s3.errors import LogDamaged
-from kafka_s3.log.store import Log, check_mark
+from kafka_s3.log.store import Log
 from kafka_s3.naming import parse_seq
 
 
@@ -16,6 +16,6 @@ def reported(log: Log) -> int:
             raise LogDamaged(
                 f"{info.key} is not a mark of delivered dead letters.", next="Remove what does not belong there."
             )
-        check_mark(log, info.key)
+        log.check_mark(info.key)
         return seq
     return -1

@@ -144,7 +144,7 @@ def _place_or_none(settings: Settings) -> Place | None:
 def prefixes(places: Iterable[tuple[Place, str]]) -> list[str]:
     """What every key of these places and topics begins with, none of them within another."""
     found: list[str] = []
-    for prefix in sorted({place.layout.topic_prefix(topic) for place, topic in places}):
+    for prefix in sorted({place.layout.listed_prefix(topic) for place, topic in places}):
         if not found or not prefix.startswith(found[-1]):
             found.append(prefix)
     return found

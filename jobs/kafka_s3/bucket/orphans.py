@@ -105,24 +105,36 @@ class Orphan:
 
 @dataclass(frozen=True, slots=True)
 class OwnedPrefixes:
-    """The keys that are this connector's to look at. `others`: prefixes inside its own that somebody else owns."""
+    """The keys that are this connector's to look at. `others`: prefixes inside its own that somebody else owns;
+    `other_dirs`: what somebody else calls `topics.dir`, inside one that transforms route records in."""
 
     places: tuple[tuple[Place, str], ...]
     others: tuple[str, ...]
+    other_dirs: tuple[str, ...]
     notes: tuple[str, ...]
     prefixes: tuple[str, ...]
 
     def names(self, key: str) -> list[DataName]:
         """Every way to read a key: none if it is no key of ours, several where delimiters leave that open."""
+        # What transforms put into another topic's folder is ours by the file's name, whoever owns that topic.
+        places = [(place, topic) for place, topic in self.places if topic in key]
         if key.startswith(self.others):
-            return []
-        found = [place.parse(topic, key) for place, topic in self.places if topic in key]
-        return list(dict.fromkeys(name for name in found if name is not None))
+            places = [(place, topic) for place, topic in places if place.layout.routed]
+        if key.startswith(self.other_dirs):
+            places = [(place, topic) for place, topic in places if not place.layout.routed]
+        found = [(place.parse(topic, key), place.layout.directory_delim) for place, topic in places]
+        return list(dict.fromkeys(name for name, delim in found if name is not None and not _is_nested(name, delim)))
 
     def fate(self, key: str, head: Entry, adopted: Sequence[Entry], lost: Sequence[LostRange] = ()) -> Fate | None:
         """What becomes of a key that nobody lists: to be deletable it has to be so however it is read."""
         fates = [fate(name, head, adopted, lost) for name in self.names(key)]
         return next((each for each in fates if not each.deletable), fates[0]) if fates else None
+
+
+def _is_nested(name: DataName, delim: str) -> bool:
+    """Whether a routed key may as well be that of another program, in its topic's own folder of a deeper `topics.dir`:
+    topics/backup/orders/partition=0/orders+0+0000000000.json."""
+    return name.folder is not None and name.topic in name.encoded_partition.split(delim)
 
 
 def survey(log: Log, head: Entry, places: Iterable[Place], *, topics: Sequence[str] | None = None) -> OwnedPrefixes:
@@ -147,7 +159,9 @@ def survey(log: Log, head: Entry, places: Iterable[Place], *, topics: Sequence[s
                 continue
             own.add(key)
             mine.append((place, topic))
-    foreign = _prefixes_of(log, owners - own, {place.layout.directory_delim for place, _ in mine} | {"/"})
+    delims = {place.layout.directory_delim for place, _ in mine} | {"/"}
+    foreign = _prefixes_of(log, owners - own, delims)
+    routed_in = {place.layout.topics_dir for place, _ in mine if place.layout.routed}
     kept, others = [], set[str]()
     for place, topic in mine:
         prefix = place.layout.topic_prefix(topic)
@@ -159,7 +173,8 @@ def survey(log: Log, head: Entry, places: Iterable[Place], *, topics: Sequence[s
         others |= {each for each in foreign if each.startswith(prefix)}
     letters = letters_place(log.layout)
     kept += [(letters, topic) for topic in looked_at]
-    return OwnedPrefixes(tuple(kept), tuple(sorted(others)), tuple(dict.fromkeys(notes)), tuple(prefixes(kept)))
+    dirs = _dirs_within(log, owners - own, routed_in, delims)
+    return OwnedPrefixes(tuple(kept), tuple(sorted(others)), dirs, tuple(dict.fromkeys(notes)), tuple(prefixes(kept)))
 
 
 def _owner_keys(log: Log) -> set[str]:
@@ -173,12 +188,25 @@ def _owner(log: Log, key: str) -> Owner:
     return decode(Owner, key, data)
 
 
-def _prefixes_of(log: Log, owner_keys: Iterable[str], delims: Iterable[str]) -> set[str]:
-    """What the data keys of owners begin with; an owner does not say by which delimiter."""
+def _dirs_within(log: Log, owner_keys: Iterable[str], dirs: Iterable[str], delims: Iterable[str]) -> tuple[str, ...]:
+    """What all keys of owners begin with whose `topics.dir` lies within one of `dirs`, wherever they route to."""
+    theirs = {folder for folder, _ in _folders_of(log, owner_keys)}
+    within = ((each, own, delim) for each in theirs for own in dirs for delim in delims)
+    return tuple(sorted({f"{each}{delim}" for each, own, delim in within if each.startswith(f"{own}{delim}")}))
+
+
+def _folders_of(log: Log, owner_keys: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The `topics.dir` and the topic of owners."""
     root = log.layout.owner_key("", "x").removesuffix("x.json")
-    found = set()
     for key in owner_keys:
         folder, _, topic = key.removeprefix(root).removesuffix(".json").rpartition("/")
+        yield folder, topic
+
+
+def _prefixes_of(log: Log, owner_keys: Iterable[str], delims: Iterable[str]) -> set[str]:
+    """What the data keys of owners begin with; an owner does not say by which delimiter."""
+    found = set()
+    for folder, topic in _folders_of(log, owner_keys):
         for delim in delims:
             found.add(delim.join(part for part in (folder, topic) if part) + delim)
     return found

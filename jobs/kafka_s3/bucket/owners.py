@@ -10,6 +10,7 @@ from kafka_s3.errors import ConfigurationError, Fenced, LogDamaged, LogMissing, 
 from kafka_s3.log.documents import decode, encode
 from kafka_s3.log.entries import Owner, TopicState
 from kafka_s3.log.store import Log
+from kafka_s3.naming import parse_data_key
 from kafka_s3.ports import Put
 from kafka_s3.settings.model import Settings
 
@@ -56,7 +57,10 @@ def check_no_data(log: Log, settings: Settings, topic: str, *, has_log: bool) ->
     if owner is not None:
         _refuse_other_owner(log, settings, topic, owner)
     prefix = settings.layout.topic_prefix(topic)
-    for info in log.store.list(prefix, limit=1):
+    routed = settings.layout.routed
+    for info in log.store.list(prefix, limit=None if routed else 1):
+        if routed and parse_data_key(settings.layout, topic, info.key) is None:
+            continue  # of another topic, whose records transforms put here
         _refuse_if_overtaken(log, topic)
         raise LogMissing(
             f"Topic {topic} has objects under {prefix} ({info.key}) that no log of connector {settings.name} lists.",

@@ -32,17 +32,19 @@ def searches(
     """Where the keys of a plan lie: under the default partitioner exactly there, else anywhere in the topic."""
     layout, f, width = place.layout, place.layout.file_delim, place.layout.offset_pad_width
     by_partition = isinstance(settings.partitioner, DefaultPartitioner) and settings.schema_affix is SchemaAffix.NONE
+    by_partition = by_partition and layout.naming is Naming.CONNECT and not layout.file_template
+    by_partition = by_partition and not layout.routed
     for tp, (start, end) in whole.items():
         if tp.topic != topic:
             continue
         # Padded offsets sort as numbers do, and "~" comes after every suffix.
-        if place.owned and by_partition and layout.naming is Naming.CONNECT and len(str(end)) <= width:
+        if place.owned and by_partition and len(str(end)) <= width:
             path = f"partition={tp.partition}{layout.directory_delim}"
             prefix = f"{layout.topic_prefix(topic)}{path}{topic}{f}{tp.partition}{f}"
             after = f"{prefix}{start - 1:0{width}d}~" if start else ""
             yield Search(prefix, after, f"{prefix}{end:0{width}d}")
         else:
-            yield Search(layout.topic_prefix(topic))
+            yield Search(layout.listed_prefix(topic))
 
 
 def keys_under(store: ObjectStore, search: Search) -> tuple[list[str], bool]:

@@ -21,6 +21,7 @@ from kafka_s3.bucket.folders import Configurations, Named, Place, known
 from kafka_s3.bucket.orphans import Fate, Orphan, keys_of, open_uploads, survey
 from kafka_s3.bucket.window import log_layout, of_window, window_id
 from kafka_s3.bucket.window_names import over_generation
+from kafka_s3.bucket.window_state import CommittedWindow
 from kafka_s3.dead_letter import letters_layout
 from kafka_s3.errors import ExporterError
 from kafka_s3.events import Event, WhatIsLeft, WindowNotSearched, WindowReplaced, WindowSweepFailed, WindowSwept
@@ -32,11 +33,11 @@ from kafka_s3.settings.model import Settings
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """What of a window nobody lists, as of its newest entry then, `commit`: a commit, or one after a withdrawal.
+    """What of a window nobody lists, as of its newest entry then: a commit, or one after a withdrawal.
     `refused`: why nobody looked for open uploads, if that is so."""
 
     log: Log
-    commit: Committed
+    newest: Committed
     objects: tuple[Orphan, ...] = ()
     uploads: tuple[OpenUpload, ...] = ()
     notes: tuple[str, ...] = ()
@@ -44,7 +45,7 @@ class Leftovers:
 
     def is_current(self) -> bool:
         """Whether the log still has that entry: one that somebody deletes by hand begins anew. One GET."""
-        return self.log.entry(self.commit.entry.seq) == self.commit
+        return self.log.entry(self.newest.entry.seq) == self.newest
 
 
 def left_in(settings: Settings, live: Log, window: Interval) -> Leftovers | None:
@@ -54,7 +55,7 @@ def left_in(settings: Settings, live: Log, window: Interval) -> Leftovers | None
     return look(settings, live, window, head) if head is not None and over_generation(log, head) else None
 
 
-def look(settings: Settings, live: Log, window: Interval, commit: Committed) -> Leftovers:
+def look(settings: Settings, live: Log, window: Interval, newest: Committed) -> Leftovers:
     """Find what may be deleted of a window by its newest entry. Reads only; `settings` and `live` are the connector's.
 
     Costs, if the window has one plan: its GET, and no more if it is empty; else a LIST of owners, a GET for each topic,
@@ -62,10 +63,10 @@ def look(settings: Settings, live: Log, window: Interval, commit: Committed) -> 
     for each live plan whose objects were copied.
     """
     log, store = Log(live.store, log_layout(settings, window), live.log_key), live.store
-    plans = [planned.plan for seq in range(commit.entry.seq + 1) if (planned := log.plan(seq)) is not None]
+    plans = [planned.plan for seq in range(newest.entry.seq + 1) if (planned := log.plan(seq)) is not None]
     topics = {each.topic for plan in plans for each in plan.ranges}
     if not topics:
-        return Leftovers(log, commit)
+        return Leftovers(log, newest)
     configurations = Configurations(settings)
     here = [plan for plan in plans if (plan.live_epoch or "") == live.layout.epoch]
     copied = {each.live for plan in here for each in plan.ranges if each.is_copied and each.live is not None}
@@ -74,9 +75,9 @@ def look(settings: Settings, live: Log, window: Interval, commit: Committed) -> 
     mapped = {_of_all_windows(settings, place) for place in configurations.places()}
     # Under other delimiters they lie elsewhere, and yet in today's folder for windows.
     where = known(mapped, topics, settings, Named((settings.reexport_dir,)))
-    territory, places = survey(live, commit.entry, where.places, topics=where.topics), where.places
-    folders, listed = _folders(settings, window, places), set(keys_of(commit.entry))
-    over = over_generation(log, commit)
+    territory, places = survey(live, newest.entry, where.places, topics=where.topics), where.places
+    folders, listed = _folders(settings, window, places), set(keys_of(newest.entry))
+    over = over_generation(log, newest)
 
     def is_ours(key: str, folder: str) -> bool:
         names = territory.names(folders[folder] + key.removeprefix(folder))
@@ -92,7 +93,7 @@ def look(settings: Settings, live: Log, window: Interval, commit: Committed) -> 
     notes = (*territory.notes, *where.notes)
     if configurations.unknown():
         notes += ("a window's plan has a configuration that this engine does not know: its keys were not looked at",)
-    return Leftovers(log, commit, tuple(objects), tuple(uploads), notes, refused)
+    return Leftovers(log, newest, tuple(objects), tuple(uploads), notes, refused)
 
 
 def _of_all_windows(settings: Settings, place: Place) -> Place:
@@ -111,11 +112,11 @@ def _folders(settings: Settings, window: Interval, places: Iterable[Place]) -> d
     return folders
 
 
-def sweep(settings: Settings, live: Log, window: Interval, commit: Committed) -> list[Event]:
+def sweep(settings: Settings, live: Log, window: Interval, exported: CommittedWindow) -> list[Event]:
     """Delete what `look` finds. What it did and what went wrong, to be told: it costs storage, so nothing is raised."""
     name, store = window_id(window), live.store
     try:
-        left = look(settings, live, window, commit)
+        left = look(settings, live, window, exported.commit)
         if (left.objects or left.uploads) and not left.is_current():
             return [WindowReplaced(window=name)]
     except ExporterError as error:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from kafka_s3.bucket.window import log_layout, log_root, of_window, parse_window
-from kafka_s3.log.entries import Interval, Kind
+from kafka_s3.bucket.window_state import CommittedWindow, window_state
+from kafka_s3.log.entries import Interval
 from kafka_s3.log.store import Log
 from kafka_s3.ports import ObjectStore
 from kafka_s3.settings.model import Settings
@@ -63,7 +64,7 @@ def _look(settings: Settings, store: ObjectStore, window: Interval) -> Reexporte
     return ReexportedWindow(
         start_ms=window.start_ms,
         end_ms=window.end_ms,
-        is_committed=head is not None and head.entry.kind is Kind.COMMIT,
+        is_committed=isinstance(window_state(head), CommittedWindow),
         records=sum(done.records for done in ranges),
         objects=len(made),
         bytes=sum(each.size for each in made),

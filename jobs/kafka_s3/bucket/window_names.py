@@ -7,7 +7,8 @@ that a late commit could land in, and what may be deleted of the export before i
 
 from __future__ import annotations
 
-from kafka_s3.log.entries import Entry, Kind, Restart
+from kafka_s3.bucket.window_state import CommittedWindow, window_state
+from kafka_s3.log.entries import Kind, Restart
 from kafka_s3.log.store import Committed, Log
 
 
@@ -24,12 +25,12 @@ def over_generation(log: Log, head: Committed) -> int:
     """Names of lower generations are of exports that are over: what the window's commit does not list of them, nobody
     will. While it is not committed, those alone that were withdrawn."""
     first = first_generation(log, head)
-    if head.entry.kind is not Kind.COMMIT:
+    if not isinstance(window_state(head), CommittedWindow):
         return first
     return first + 1 + max((state.generation for state in head.entry.topics.values()), default=0)
 
 
-def withdrawals(committed: Entry, generation: int) -> tuple[Restart, ...]:
+def withdrawals(window: CommittedWindow, generation: int) -> tuple[Restart, ...]:
     """What takes away all that a window's commit holds."""
     return tuple(
         Restart(
@@ -40,6 +41,6 @@ def withdrawals(committed: Entry, generation: int) -> tuple[Restart, ...]:
             withdrawn=True,
             reason="the window was withdrawn",
         )
-        for topic, state in sorted(committed.topics.items())
+        for topic, state in sorted(window.commit.entry.topics.items())
         for partition in sorted(state.positions)
     )

@@ -63,7 +63,7 @@ def _as_json(found: Forecast, *, written: bool) -> dict[str, object]:
         "reason": step.reason if isinstance(step, Void) else None,
         "plan": None if isinstance(step, Nothing) else to_builtins(step.plan),
         "first_seen": list(found.first_seen),
-        "left_out": list(map(_left_out, found.left_out)),
+        "left_out": list(map(_left_out, found.excluded)),
         "accepted": list(map(_left_out, found.accepted)),
     }
 
@@ -72,7 +72,7 @@ def _left_out(left: ExcludedPartition) -> dict[str, object]:
     return {
         "topic": left.tp.topic,
         "partition": left.tp.partition,
-        "trouble": left.trouble.value,
+        "trouble": left.anomaly.value,
         "reason": left.reason,
     }
 
@@ -97,10 +97,10 @@ def _print(found: Forecast, config: Path, *, written: bool) -> None:
         echo(f"Topic {topic} is seen for the first time: the run writes its positions to the log.")
     for left in found.accepted:
         echo(f"Accepted: {left} The run records this first, then plans this partition too.")
-    for left in found.left_out:
+    for left in found.excluded:
         echo(f"Left out: {left}")
-    if found.left_out:
-        status = RunReport(left_out=found.left_out).exit_status
+    if found.excluded:
+        status = RunReport(excluded=found.excluded).exit_status
         echo(f"A run exports the others and ends with status {status}. `kafka-s3 status {config}` shows the log.")
 
 

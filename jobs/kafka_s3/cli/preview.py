@@ -15,9 +15,9 @@ from kafka_s3.errors import ConfigurationError, ExporterError
 from kafka_s3.ports import Registries
 from kafka_s3.report.preview import GivenRecord, Preview, preview
 from kafka_s3.settings import Settings
-from kafka_s3.settings.converters import Converter
+from kafka_s3.settings.converters import WITH_REGISTRY, Converter
 from kafka_s3.shown import printable_json
-from kafka_s3.write.writer import Rejected
+from kafka_s3.write.rejections import Rejected
 
 
 @click.command("preview", short_help="What a configuration makes of given records.")
@@ -32,7 +32,7 @@ from kafka_s3.write.writer import Rejected
 @click.option(
     "--schemas",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder of <id>.avsc: the registry's schemas, ascending ids being their subject's versions.",
+    help="Folder of <id>.avsc or <id>.proto: the registry's schemas, ascending ids being their subject's versions.",
 )
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Write the objects under this folder.")
 def command(
@@ -79,11 +79,13 @@ def command(
 
 def _registries(settings: Settings, schemas: Path | None) -> Registries:
     """Where schemas come from: the folder. A registry is never asked: a preview needs no network."""
-    wanted = Converter.AVRO in (settings.format.value.converter, settings.format.key.converter)
-    if not wanted:
+    asking = {settings.format.value.converter, settings.format.key.converter} & {*WITH_REGISTRY}
+    if not asking:
         return Registries()
     if schemas is None:
-        raise click.UsageError("AvroConverter reads schemas: give them as --schemas DIR with <id>.avsc.")
+        names = " and ".join(sorted(each.value.rpartition(".")[2] for each in asking))
+        files = "<id>.proto" if Converter.PROTOBUF in asking else "<id>.avsc"
+        raise click.UsageError(f"Schemas are read by {names}: give them as --schemas DIR with {files}.")
     registry = folder_registry(schemas)
     return Registries(registry, registry)
 
@@ -107,14 +109,14 @@ def _print(result: Preview) -> None:
     for made in result.objects:
         line: dict[str, object] = {
             "key": made.key,
-            "records": made.records,
-            "first_offset": made.first_offset,
-            "last_offset": made.last_offset,
-            "bytes": made.size,
+            "records": made.holds.records,
+            "first_offset": made.holds.first_offset,
+            "last_offset": made.holds.last_offset,
+            "bytes": made.stored.size,
             "closed_by": made.closed_by.value,
         }
         if made.beside:
-            line["companions"] = [each.key for each in made.beside]
+            line["companions"] = [each.key for _, each in made.beside]
         click.echo(printable_json(line))
     for refused in result.rejected:
         click.echo(printable_json({"rejected": _refused(refused)}))

@@ -28,6 +28,7 @@ from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.run import prepare, run
 from kafka_s3.export.run_report import RunReport
 from kafka_s3.log.entries import Entry, Interval
+from kafka_s3.log.plans import NewPlan
 from kafka_s3.log.store import Committed
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.plan.results import RangeResult, Task
@@ -197,14 +198,14 @@ def _run_on_spark(settings: Settings, request: RunRequest, output: _Output, conf
     from kafka_s3.cli.spark_submit import submit
 
     exporter = make_exporter(settings)
-    planned, world = prepare(exporter, request, output.tell)
+    planned, snapshot = prepare(exporter, request, output.tell)
     if planned is not None:
         # Of a plan that was there already another driver may have done a part.
-        asked = request if planned.is_new else replace(request, try_number=2)
+        asked = request if isinstance(planned, NewPlan) else replace(request, try_number=2)
         status = submit(spark.master, config, spark.worker, asked, is_quiet=output.is_json)
         _mark_complete(exporter, request, output.tell)
         return _found(exporter, request, status, config) if output.is_json else _Ended(status)
-    report = RunReport(left_out=world.left_out)
+    report = RunReport(excluded=snapshot.excluded)
     _summarise(report, request, output, config)
     report_letters(exporter, output.tell)  # no driver does, and one before may have died between commit and report
     _mark_complete(exporter, request, output.tell)
@@ -226,6 +227,7 @@ def _entry_values(entry: Entry) -> dict[str, object]:
         "kind": entry.kind.value,
         "records": sum(done.records for done in entry.ranges),
         "rejected": sum(done.rejected for done in entry.ranges),
+        "filtered": sum(done.filtered for done in entry.ranges),
         "objects": sum(len(done.objects) for done in entry.ranges),
         "bytes": sum(done.bytes for done in entry.ranges),
         "failed": len(entry.failed),

@@ -98,6 +98,7 @@ def _as_json(health: Health, config: Path) -> dict[str, object]:
         "loss_in_ms": health.loss_in_ms,
         "overdue_ms": health.overdue_ms,
         "rejected_fraction": health.rejected_fraction,
+        "filtered_fraction": health.filtered_fraction,
         "last_commit_ms": health.last_commit_ms,
         "records_per_s": health.records_per_s,
         "notes": list(health.notes),
@@ -123,11 +124,11 @@ def _as_json(health: Health, config: Path) -> dict[str, object]:
             {
                 "topic": left.tp.topic,
                 "partition": left.tp.partition,
-                "trouble": left.trouble.value,
+                "trouble": left.anomaly.value,
                 "reason": left.reason,
                 "resume": left.resume,
             }
-            for left in status.left_out
+            for left in status.excluded
         ],
         "open_plan": to_builtins(status.open_plan) if status.open_plan else None,
         "entries": [to_builtins(entry) for entry in status.entries],
@@ -171,6 +172,8 @@ def _numbers(health: Health) -> list[str]:
         said.append(f"Retention may delete waiting records in {duration_text(health.loss_in_ms)}.")
     if health.rejected_fraction:
         said.append(f"Rejected: {health.rejected_fraction:.2%} of the records of the entries below.")
+    if health.filtered_fraction:
+        said.append(f"Dropped by transforms: {health.filtered_fraction:.2%} of the records of the entries below.")
     return [" ".join(said), *health.notes] if said else list(health.notes)
 
 
@@ -225,7 +228,7 @@ def _print_problems(status: Status, config: Path, policies: Policies) -> None:
                 f"  Plain listings still show what was withdrawn. To delete it:"
                 f" kafka-s3 gc {config} --withdrawn --delete"
             )
-    for left in status.left_out:
+    for left in status.excluded:
         if left.is_allowed(policies):
             echo(f"\nLeft out: {left}")
             echo("  The next run records this and continues: the configuration allows it.")

@@ -1,9 +1,14 @@
 """A run: it closes what an earlier driver left open, then plans, executes and commits until nothing is new.
 
-- `run`: the loop, and the one place that commits.
+- `run`: the loop.
+- `run_state`: where a run stands between two steps.
+- `opening`: the plan that comes next, found or new.
+- `closing`: executes a plan, and commits or voids it.
+- `positions`: writes down what changed in Kafka.
 - `exporter`: a connector with its settings, its log and its ports.
 - `task`: one range, from Kafka to objects.
-- `outcome`: of what was executed, what can be committed.
+- `failed_range`: how a range that failed is told.
+- `accounting`: of what was executed, what can be committed.
 - `append`: builds entries, and says what losing their slot means.
 - `quiet_interval`: writes down that an interval had nothing new.
 - `marked`: up to when time partitions are marked complete.

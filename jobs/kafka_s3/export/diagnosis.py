@@ -116,16 +116,18 @@ def of_log(settings: Settings, log: Log, committed: Sequence[Committed]) -> list
     return [*found, unsent] if unsent is not None else found
 
 
-def of_world(settings: Settings, log: Log, head: Committed | None, world: KafkaSnapshot) -> list[Problem]:
+def of_snapshot(settings: Settings, log: Log, head: Committed | None, snapshot: KafkaSnapshot) -> list[Problem]:
     """What Kafka says beside the log: partitions that are left out, topics that are not this connector's."""
     asks: list[Callable[[], object]] = []
     if head is None:
-        asks.append(partial(owners.check_no_traces, log, settings, world.topics))
+        asks.append(partial(owners.check_no_traces, log, settings, snapshot.topics))
     has_log = head is not None
-    asks += [partial(owners.check_no_data, log, settings, topic, has_log=has_log) for topic in sorted(world.first_seen)]
-    asks += [partial(owners.is_ours, log, settings, topic) for topic in _to_claim(world)]
-    left_out = [left for left in world.left_out if not left.is_allowed(settings.policies)]
-    return [*_refused(asks), *left_out]
+    asks += [
+        partial(owners.check_no_data, log, settings, topic, has_log=has_log) for topic in sorted(snapshot.first_seen)
+    ]
+    asks += [partial(owners.is_ours, log, settings, topic) for topic in _to_claim(snapshot)]
+    excluded = [left for left in snapshot.excluded if not left.is_allowed(settings.policies)]
+    return [*_refused(asks), *excluded]
 
 
 def snapshot_ahead(
@@ -215,11 +217,11 @@ def _unsent(settings: Settings, log: Log, entries: Sequence[Entry]) -> DeadLette
     return DeadLettersUnsent(to, sum(letters for _, letters in with_letters), min(seq for seq, _ in with_letters))
 
 
-def _to_claim(world: KafkaSnapshot) -> list[str]:
+def _to_claim(snapshot: KafkaSnapshot) -> list[str]:
     """Topics whose owner the next plan asks for; of those that the log calls our own, a few."""
-    waiting = {tp.topic for tp in world.exportable() if world.offsets[tp].last_stable > world.position(tp)}
-    waiting -= world.first_seen
-    own = sorted(topic for topic in waiting if world.topics[topic].owned)
+    waiting = {tp.topic for tp in snapshot.exportable() if snapshot.offsets[tp].last_stable > snapshot.position(tp)}
+    waiting -= snapshot.first_seen
+    own = sorted(topic for topic in waiting if snapshot.topics[topic].owned)
     return sorted(waiting - set(own)) + own[:_OWNERS_ASKED]
 
 
@@ -348,12 +350,12 @@ def _try_again(failed: FailedRange, config: str) -> str:
 
 def _go_on(left: ExcludedPartition, config: str) -> str:
     """The command that resolves it, or what to do where none can."""
-    if left.trouble is Anomaly.UNREACHABLE:
+    if left.anomaly is Anomaly.UNREACHABLE:
         return f"When its broker is back: kafka-s3 run {config}"
-    if left.trouble is Anomaly.DELETED:
+    if left.anomaly in (Anomaly.DELETED, Anomaly.MISSING):
         return f"The other topics are still exported: kafka-s3 plan {config}"
     if left.resume is None:
         return f"Rewind to an offset before Kafka's log changed: kafka-s3 rewind {config} --to {left.tp}=OFFSET"
-    name = left.tp.topic if left.trouble is Anomaly.RECREATED else str(left.tp)
-    policy = "export.on.topic.recreated=restart" if left.trouble is Anomaly.RECREATED else "export.on.data.loss=record"
+    name = left.tp.topic if left.anomaly is Anomaly.RECREATED else str(left.tp)
+    policy = "export.on.topic.recreated=restart" if left.anomaly is Anomaly.RECREATED else "export.on.data.loss=record"
     return f"To accept this and continue: kafka-s3 rewind {config} --accept {name}, or {policy} for every run"

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from kafka_s3.crash_points import CrashPoint, crash_point
 from kafka_s3.events import IntervalQuiet, Tell
-from kafka_s3.export.append import boundary, new_entry, put
+from kafka_s3.export.append import EntrySlot, boundary, entry, put
+from kafka_s3.export.exporter import Exporter
 from kafka_s3.log.entries import Kind
 from kafka_s3.log.progress import reaching
-from kafka_s3.log.store import Committed, Log
+from kafka_s3.log.store import Committed
 from kafka_s3.plan.batch import RunRequest
-from kafka_s3.plan.changes import others
+from kafka_s3.plan.changes import replaced_among
 from kafka_s3.plan.planner import CaughtUp, KafkaSnapshot
-from kafka_s3.ports import Broker
-from kafka_s3.settings.model import Settings
 
 
 def write_reached(
-    settings: Settings,
-    log: Log,
-    broker: Broker,
+    exporter: Exporter,
     request: RunRequest,
     head: Committed,
-    world: KafkaSnapshot,
-    at_end: CaughtUp,
+    snapshot: KafkaSnapshot,
+    caught_up: CaughtUp,
     tell: Tell,
 ) -> None:
     """Write down which partitions have come to the end of a run's interval, unless the log says so already.
@@ -30,21 +27,15 @@ def write_reached(
     Of a topic that was deleted or created again while Kafka was asked nothing is known. Raises `Fenced` if another
     entry was written meanwhile.
     """
-    interval, topics = request.interval, {tp.topic for tp in at_end.come}
-    gone = others(broker.topics(), world.topics, topics) if topics else frozenset()
-    come = [tp for tp in at_end.come if tp.topic not in gone]
-    if interval is None or not come:
+    interval, topics = request.interval, {tp.topic for tp in caught_up.at_end}
+    replaced = replaced_among(topics, exporter.broker.topics(), snapshot.topics) if topics else frozenset()
+    at_end = [tp for tp in caught_up.at_end if tp.topic not in replaced]
+    if interval is None or not at_end:
         return
-    entry = new_entry(
-        settings,
-        request,
-        world.cluster_id,
-        head,
-        kind=Kind.CHECKPOINT,
-        interval=interval,
-        boundary_ms=boundary(interval, head, request.now_ms),
-        topics=reaching(world.topics, come, interval.end_ms, request.now_ms),
-    )
-    put(log, entry)
+    slot = EntrySlot(exporter.settings, request, snapshot.cluster_id, head)
+    reached = reaching(snapshot.topics, at_end, interval.end_ms, request.now_ms)
+    boundary_ms = boundary(interval, head, request.now_ms)
+    written = entry(slot, Kind.CHECKPOINT, reached, interval=interval, boundary_ms=boundary_ms)
+    committed = put(exporter.log, written)
     crash_point(CrashPoint.WROTE_POSITIONS)
-    tell(IntervalQuiet(seq=entry.seq))
+    tell(IntervalQuiet(seq=committed.entry.seq))

@@ -20,7 +20,7 @@ class RunReport:
 
     committed: list[Committed] = field(default_factory=list)
     failures: list[tuple[TopicPartition, Failure]] = field(default_factory=list)
-    left_out: tuple[ExcludedPartition, ...] = ()
+    excluded: tuple[ExcludedPartition, ...] = ()
     rejected_max: float = 1.0
 
     @property
@@ -31,7 +31,7 @@ class RunReport:
     @property
     def exit_status(self) -> int:
         statuses = {failure.exit_status for _, failure in self.failures}
-        statuses |= {left.exit_status for left in self.left_out}
+        statuses |= {left.exit_status for left in self.excluded}
         statuses |= {exit_status(rejected) for rejected in self._rejected()}
         # Where a retry helps some partitions it is worth it: it meets the others' errors again.
         for worth_a_retry in (EXIT_TEMPORARY, EXIT_UNEXPECTED):
@@ -45,7 +45,7 @@ class RunReport:
     def said(self, config: str = "CONFIG") -> list[Said]:
         """What went wrong, and the ways out: those that `status` names from now on."""
         failed = [RangeFailed(self._failed(tp, failure)) for tp, failure in self.failures]
-        found: list[Problem] = [*failed, *self.left_out, *self._rejected()]
+        found: list[Problem] = [*failed, *self.excluded, *self._rejected()]
         return [said(problem, config) for problem in found]
 
     def lines(self, config: str) -> list[str]:

@@ -29,20 +29,21 @@ from kafka_s3.events import (
 )
 from kafka_s3.export.exporter import Exporter
 from kafka_s3.log.entries import Entry, Kind, Plan
+from kafka_s3.log.plans import ClosedPlan, InheritedPlan, NewPlan
 from kafka_s3.naming import DataName
 from kafka_s3.ordered_pool import PARALLEL, map_ordered, workers
 from kafka_s3.ranges import TopicPartition
 
 
-def sweep(exporter: Exporter, plan: Plan) -> list[Event]:
+def sweep(exporter: Exporter, planned: InheritedPlan | ClosedPlan) -> list[Event]:
     """After the commit of a plan that an earlier driver had begun: delete what that one left under the plan's keys.
 
     What it did, and what went wrong, to be told: the export is complete without it, so nothing is raised.
     """
     try:
-        return _swept(exporter, plan)
+        return _swept(exporter, planned.plan)
     except ExporterError as error:
-        return [SweepFailed(seq=plan.seq, reason=str(error))]
+        return [SweepFailed(seq=planned.plan.seq, reason=str(error))]
 
 
 def _swept(exporter: Exporter, plan: Plan) -> list[Event]:
@@ -84,12 +85,13 @@ def _swept(exporter: Exporter, plan: Plan) -> list[Event]:
     return told
 
 
-def abort_abandoned_uploads(exporter: Exporter, entry: Entry) -> list[Event]:
+def abort_abandoned_uploads(exporter: Exporter, planned: NewPlan, entry: Entry) -> list[Event]:
     """After the commit of a plan that no earlier driver had begun: abort what is still open under keys that it lists.
 
     Such an upload is that of a Spark task which was killed and repeated, or it was opened twice because an answer got
     lost. One LIST, or two with dead letters, where objects went out in parts. Returned and raised: as by `sweep`.
     """
+    assert entry.plan_sha256 == planned.sha256, f"entry {entry.seq} is no commit of plan {planned.plan.seq}"
     store = exporter.store
     large = exporter.settings.limits.part_size_bytes
     letters = {each.dead_letters.key for each in entry.ranges if each.dead_letters and each.dead_letters.size > large}

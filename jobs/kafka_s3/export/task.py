@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import traceback
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from kafka_s3.attempts import Raised, attempt
 from kafka_s3.crash_points import CrashPoint, crash_point
-from kafka_s3.errors import EXIT_DATA, EXIT_UNEXPECTED, DataLoss, ExporterError
+from kafka_s3.errors import EXIT_DATA, DataLoss, ExporterError
+from kafka_s3.export.failed_range import failed, too_many_bad, unexpected
 from kafka_s3.log.entries import Interval, PlannedRange, RangeEntry, Refusal, Stop
 from kafka_s3.plan.results import Failure, RangeResult, Task, TaskPorts
 from kafka_s3.ports import ObjectStore, PartitionOffsets, RecordSource, Registries
 from kafka_s3.records import RecordBatch
 from kafka_s3.settings.model import Settings
-from kafka_s3.shown import printable, quoted, said
 from kafka_s3.write.dead_letter_writer import dead_letter_writer
 from kafka_s3.write.object_group import TimestampSpan, WrittenObject
+from kafka_s3.write.rejections import may_be_a_records
 from kafka_s3.write.uploads import ObjectGroupUpload, given_up_unless_finished, object_entry
 from kafka_s3.write.window_filter import in_window
-from kafka_s3.write.writer import RangeWriter, Written, may_be_a_records
-
-_TRACE_LINES_MAX: Final = 200
+from kafka_s3.write.writer import RangeWriter, Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +87,16 @@ def export_range(
         return done
     error = done.error
     if isinstance(error, ExporterError):
-        return _failed(settings, task, str(error), error.exit_status, kafka_changed=isinstance(error, DataLoss))
-    return _unexpected(settings, task, error)
+        return failed(settings, task.planned, str(error), error.exit_status, kafka_changed=isinstance(error, DataLoss))
+    return unexpected(settings, task.planned, error)
 
 
 def _exported(settings: Settings, task: RangeTask, ports: TaskPorts, *, careful: bool) -> RangeResult:
     planned = task.planned
-    open_upload = partial(ObjectGroupUpload, ports.store, settings.layout, tagging=settings.s3.tagging)
+    uploads = partial(ObjectGroupUpload, ports.store, settings.layout, tagging=settings.s3.tagging)
     letters = dead_letter_writer(settings, task.generation, ports.store)
     writer = RangeWriter(
-        settings, task.generation, task.at_ms, open_upload, registries=ports.registries, refuse=letters, careful=careful
+        settings, task.generation, task.at_ms, uploads, registries=ports.registries, refuse=letters, careful=careful
     )
     with given_up_unless_finished(writer, letters), contextlib.closing(ports.source.open(planned.offsets)) as reader:
         holes = _Holes(planned.start)
@@ -115,52 +113,13 @@ def _exported(settings: Settings, task: RangeTask, ports: TaskPorts, *, careful:
             failure = Failure(f"A bad record at {written.stopped_at}", EXIT_DATA, stop=Stop.BAD_RECORD)
             return RangeResult(planned, _entry(task, stopped, written, holes, reader.leader_epoch), failure)
         holes.end(planned.end)
-        problem = _too_many_bad(settings, written)
+        problem = too_many_bad(settings, written)
         if problem is not None:
             letters.abort()
-            return _failed(settings, task, problem, EXIT_DATA, stop=Stop.TOO_MANY_BAD)
+            return failed(settings, task.planned, problem, EXIT_DATA, stop=Stop.TOO_MANY_BAD)
         entry = _entry(task, planned.end, written, holes, reader.leader_epoch, letters.finish())
         crash_point(CrashPoint.FINISHED_RANGE)
         return RangeResult(planned, entry, None, letters.said)
-
-
-def _failed(
-    settings: Settings,
-    task: Task,
-    reason: str,
-    exit_status: int,
-    *,
-    kafka_changed: bool = False,
-    stop: Stop = Stop.OTHER,
-    trace: str = "",
-) -> RangeResult:
-    shown = "\n".join(
-        said(line, content=settings.dead_letters.include_messages)
-        for line in f"{task.planned.offsets}: {reason}".split("\n")
-    )
-    return RangeResult(task.planned, None, Failure(shown, exit_status, kafka_changed, stop), trace=trace)
-
-
-def _unexpected(settings: Settings, task: Task, error: Exception) -> RangeResult:
-    """A bug, or an accident of the machine. Its text may quote a record, so only its kind and where it was is told."""
-    if isinstance(error, MemoryError):
-        reason = "no memory was left. Give the task more of it, or lower tasks.max or partitioner.max.open.files."
-    else:
-        reason = (
-            f"{type(error).__name__} ({quoted(str(error), str(error))}): a fault of the exporter, or of a class of "
-            "yours. The task's log has the trace; a retry reads the range again."
-        )
-    return _failed(settings, task, reason, EXIT_UNEXPECTED, trace=trace_of(error))
-
-
-def trace_of(error: BaseException) -> str:
-    """Where an exception and those behind it were raised, without what they say."""
-    lines: list[str] = []
-    behind: BaseException | None = error
-    while behind is not None and len(lines) < _TRACE_LINES_MAX:
-        lines += [f"{type(behind).__name__} at", *"".join(traceback.format_tb(behind.__traceback__)).splitlines()]
-        behind = behind.__cause__ or (None if behind.__suppress_context__ else behind.__context__)
-    return "\n".join(map(printable, lines[:_TRACE_LINES_MAX]))
 
 
 def _records_before(batch: RecordBatch, offset: int) -> int:
@@ -173,17 +132,6 @@ def _records_before(batch: RecordBatch, offset: int) -> int:
         else:
             high = middle
     return low
-
-
-def _too_many_bad(settings: Settings, written: Written) -> str | None:
-    """Why a range is not taken although bad records are tolerated: most of it is bad, so something else is wrong."""
-    seen, most = written.records + written.rejected, settings.dead_letters.fraction_max
-    if written.rejected <= most * seen:
-        return None
-    return (
-        f"{written.rejected} of {seen} records are bad, more than export.errors.fraction.max={most:g} lets pass. Is the"
-        " converter the right one? Nothing of the range is committed"
-    )
 
 
 def _entry(
@@ -205,6 +153,7 @@ def _entry(
         rejected=written.rejected,
         tombstones=written.tombstones,
         tombstones_written=written.tombstones_written,
+        filtered=written.filtered,
         skipped_offsets=holes.count,
         outside=holes.outside,
         min_timestamp_ms=_min(written.times),

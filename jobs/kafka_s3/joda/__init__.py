@@ -8,6 +8,7 @@ Joda-Time itself is the oracle (`python -m tools.joda`); where we differ on purp
 - `names`: names of months, days, eras and zones in a language.
 - `days`: the calendar in whole days.
 - `buckets`: time buckets, and the path of each.
+- `printing`: instants as a pattern prints them, many at once.
 - `periods`: the times that a path is for.
 - `timestamps`: timestamps in text.
 """
@@ -17,3 +18,7 @@ from __future__ import annotations
 
 class JodaError(ValueError):
     """A zone, locale, pattern or timestamp of the user's that says nothing we understand: a sentence for people."""
+
+
+class LocaleUnknown(JodaError):
+    """A pattern has names in it, and CLDR has none for the locale's language."""

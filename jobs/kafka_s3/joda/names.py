@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from kafka_s3.joda import JodaError
+from kafka_s3.joda import LocaleUnknown
 
 if TYPE_CHECKING:
     from babel import Locale
@@ -35,7 +35,7 @@ class Names:
 
 @functools.cache
 def names_of(locale: str) -> Names:
-    """The words of a language tag; JodaError for one that CLDR does not know."""
+    """The words of a language tag; LocaleUnknown for one that CLDR does not know."""
     found = _locale(locale)
     months, days = found.months["format"], found.days["format"]
     half_days = found.day_periods["format"]["abbreviated"]
@@ -47,12 +47,6 @@ def names_of(locale: str) -> Names:
         half_days=(half_days["am"], half_days["pm"]),
         eras=(found.eras["abbreviated"][0], found.eras["abbreviated"][1]),
     )
-
-
-def check_locale(locale: str) -> None:
-    """Raise JodaError for a language tag without names; the common `en` costs no import."""
-    if locale != "en":
-        _locale(locale)
 
 
 @functools.cache
@@ -97,4 +91,4 @@ def _locale(tag: str) -> Locale:
             return Locale.parse("-".join(subtags[:length]), sep="-")
         except (UnknownLocaleError, ValueError):
             continue
-    raise JodaError(f"The locale {tag!r} is not known. Allowed are language tags such as en, de, fr-FR or pt-BR.")
+    raise LocaleUnknown(f"The locale {tag!r} is not known. Allowed are language tags such as en, de, fr-FR or pt-BR.")

@@ -2,7 +2,10 @@
 
 - `entries`: what plans and entries say.
 - `documents`: the bytes of these, and when they are not to be believed.
+- `signed_documents`: reads and writes documents: signed, or refused.
+- `epochs`: which log is the connector's.
 - `store`: reads and writes the log over an object store, put-if-absent.
+- `plans`: plans in the bucket: new, inherited, closed.
 - `replay`: which ranges and gaps count after rewinds and restarts.
 - `progress`: up to which time the export is complete.
 - `confirmations`: documents older than the signing key that a person confirmed.

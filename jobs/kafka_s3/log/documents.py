@@ -48,7 +48,11 @@ _DOCUMENTS: Final[dict[type, msgspec.json.Decoder[Any]]] = {
 
 def encode(document: Plan | Entry | Owner | Epoch) -> bytes:
     """The bytes of a plan, an entry, an owner or an epoch; the same document always makes the same bytes."""
-    body = msgspec.json.encode(msgspec.to_builtins(document, str_keys=True), order="deterministic")
+    built = msgspec.to_builtins(document, str_keys=True)
+    for done in built.get("ranges", ()):
+        if not done.get("filtered", True):  # where nothing is dropped, entries say what they always said
+            del done["filtered"]
+    body = msgspec.json.encode(built, order="deterministic")
     return msgspec.json.encode(_Envelope(sha256_of(body), msgspec.Raw(body)))
 
 

@@ -83,7 +83,12 @@ class PlannedRange(msgspec.Struct, frozen=True):
 
 
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The run that a plan belongs to, with the end offsets that the whole run goes up to."""
+    """The run that a plan belongs to.
+
+    `ends`: by topic and partition, the offset up to which the whole run exports, in as many plans as its limits make of
+    that. They are asked for once: later plans of the run, and its retries, go by what the first plan wrote down
+    (`PinnedEnds`).
+    """
 
     run_id: str
     interval: Interval | None
@@ -102,9 +107,13 @@ def noted_by_older_release(notes: Sequence[str], tp: TopicPartition) -> bool:
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The offset ranges that one commit will cover, and everything that shapes their bytes.
 
-    `ends`: the offset at which a partition has come to the end of the plan's interval, also where nothing of it is
-    planned; empty where the interval was not over, or a topic could not be looked at. `bent`: the partitions that may
-    be read beyond the interval's end all the same, whose notes say why; `None` in a plan of a release that did not say.
+    `ends`: by topic and partition, the offset at which the partition has come to the end of the plan's interval: one
+    whose position is there with the commit has reached it (`append.topics_after`). Of all partitions that the interval
+    concerns, planned or not; empty where the interval was not over, or a topic could not be looked at. They differ
+    from `run.ends` where the plan is for an earlier interval than its run's, which a run makes up for first.
+
+    `bent`: the partitions that may be read beyond the interval's end all the same, whose notes say why; `None` in a
+    plan of a release that did not say.
     """
 
     format_version: int = FORMAT_VERSION
@@ -170,7 +179,9 @@ class ObjectEntry(msgspec.Struct, frozen=True, kw_only=True):
     records: Count
     first_offset: Offset
     last_offset: Offset
-    min_timestamp_ms: Ms | None = None  # of its records, where the configuration looks at timestamps
+    # Of its records, where the configuration looks at timestamps and every record has one: what is copied into a window
+    # by them must not hold a record of no time.
+    min_timestamp_ms: Ms | None = None
     max_timestamp_ms: Ms | None = None
     closed_by: str
     schema_id: int | None = None  # the registry's, of what its values are written under
@@ -204,6 +215,7 @@ class RangeEntry(msgspec.Struct, frozen=True, kw_only=True):
     tombstones: Count
     skipped_offsets: Count
     tombstones_written: Count = 0  # among the records: their keys are in objects (behavior.on.null.values=write)
+    filtered: Count = 0  # that transforms dropped
     outside: Count = 0  # records that are not in the window, where a window is exported again
     min_timestamp_ms: Ms | None = None
     max_timestamp_ms: Ms | None = None
@@ -222,11 +234,13 @@ class RangeEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     def check_accounting(self) -> None:
         """Raise `LogDamaged` unless every offset is accounted for, and the objects hold what is counted."""
-        counted = self.records + self.rejected + self.tombstones + self.skipped_offsets + self.outside
+        left_out = self.rejected + self.tombstones + self.filtered + self.skipped_offsets + self.outside
+        counted = self.records + left_out
         if counted != self.next_offset - self.start:
             raise LogDamaged(
                 f"{self.tp} [{self.start}, {self.next_offset}): {self.next_offset - self.start} offsets, but "
                 f"{self.records} records in objects + {self.rejected} rejected + {self.tombstones} tombstones + "
+                f"{self.filtered} dropped by transforms + "
                 f"{self.skipped_offsets} offsets without a record + {self.outside} outside the window = {counted}."
             )
         letters = self.dead_letters.records if self.dead_letters is not None else None
@@ -327,7 +341,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     restarts: tuple[Restart, ...] = ()
     reason: str | None = None
 
-    def reached_ms(self, now_ms: int) -> int | None:
+    def last_boundary_ms(self, now_ms: int) -> int | None:
         """`boundary_ms`, or `None` where it lies in the future: a clock was wrong, or an interval was not over, and
         what was committed for that says nothing of the time until then."""
         return None if self.boundary_ms is None or self.boundary_ms > now_ms else self.boundary_ms

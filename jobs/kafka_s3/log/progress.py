@@ -70,7 +70,7 @@ def goes_on_from_ms(entry: Entry, tp: TopicPartition, now_ms: int) -> int | None
     What has reached no time goes on from the newest boundary that was committed at all.
     """
     at = reached_ms(entry, tp, now_ms)
-    return entry.reached_ms(now_ms) if at is None else at
+    return entry.last_boundary_ms(now_ms) if at is None else at
 
 
 def has_passed(entry: Entry, tp: TopicPartition, interval: Interval | None, now_ms: int) -> bool:
@@ -82,7 +82,7 @@ def has_passed(entry: Entry, tp: TopicPartition, interval: Interval | None, now_
     state = entry.topics.get(tp.topic)
     if interval is None or state is None:
         return False
-    at = entry.reached_ms(now_ms) if state.reached is None else reached_ms(entry, tp, now_ms)
+    at = entry.last_boundary_ms(now_ms) if state.reached is None else reached_ms(entry, tp, now_ms)
     if at is None or at < interval.end_ms:
         return False
     if state.reached is not None:

@@ -53,7 +53,7 @@ class BackwardReplay:
     """Follows a log from its newest entry to its oldest. Memory: two numbers for each partition that was restarted."""
 
     _withdrawn_from: dict[TopicPartition, int] = field(default_factory=dict)
-    _parted_at: dict[TopicPartition, int] = field(default_factory=dict)
+    _truncated_at: dict[TopicPartition, int] = field(default_factory=dict)
 
     def take(self, entry: Entry) -> Taken:
         """What is live of the next older entry."""
@@ -75,16 +75,16 @@ class BackwardReplay:
             self._withdrawn_from[tp] = min(at, self._withdrawn_from.get(tp, at))
         else:
             self._withdrawn_from.pop(tp, None)
-            self._parted_at[tp] = min(at, self._parted_at.get(tp, at))
+            self._truncated_at[tp] = min(at, self._truncated_at.get(tp, at))
 
     def is_withdrawn(self, tp: TopicPartition, start: int) -> bool:
         """Whether what begins at `start` in the next older entry was withdrawn."""
         at = self._withdrawn_from.get(tp)
         return at is not None and start >= at
 
-    def parted_at(self, tp: TopicPartition) -> int | None:
+    def truncated_at(self, tp: TopicPartition) -> int | None:
         """From which offset on Kafka's log is another one than it was for older entries; `None`: it is the same."""
-        return self._parted_at.get(tp)
+        return self._truncated_at.get(tp)
 
 
 def newest_first(entries: Iterable[Entry]) -> Iterator[Taken]:

@@ -1,8 +1,5 @@
 """The commit log of one connector over an object store: the newest entry, the open plan, put-if-absent.
 
-Whatever is read of a log, or written to it, passes `get` and `put`: they sign, and refuse what is not signed, where a
-key is configured (`signing`), and refuse what is larger than a document may be.
-
 A put has three outcomes: written; lost to another writer, whose document is the answer; or unknown, which is
 resolved here by reading the key back.
 
@@ -24,15 +21,16 @@ from typing import Final
 
 import msgspec
 
-from kafka_s3.errors import ConfigurationError, Fenced, LogDamaged, LogEmptied, NotSigned, StoreUnavailable
-from kafka_s3.log.confirmations import Confirmed
-from kafka_s3.log.confirmations import newest as newest_confirmed
+from kafka_s3.errors import ConfigurationError, Fenced, LogDamaged, LogEmptied, StoreUnavailable
 from kafka_s3.log.documents import decode, encode
 from kafka_s3.log.entries import Entry, Epoch, Plan, sha256_of
-from kafka_s3.naming import LogLayout, format_epoch, is_epoch, parse_seq
+from kafka_s3.log.epochs import epoch_in, newest_epoch
+from kafka_s3.log.plans import ClosedPlan, NewPlan, OpenPlan, StoredPlan
+from kafka_s3.log.signed_documents import RESTORE, SignedDocuments
+from kafka_s3.naming import LogLayout, format_epoch, parse_seq
 from kafka_s3.ordered_pool import map_ordered
-from kafka_s3.ports import GET_BYTES_MAX, ObjectStore, Put
-from kafka_s3.signing import NO_KEY, SIGNATURE_BYTES_MAX, LogKey, Signed, is_signed
+from kafka_s3.ports import ObjectStore, Put
+from kafka_s3.signing import NO_KEY, LogKey, is_signed
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +43,6 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """A plan that is in the bucket, and the sha256 of its file; `is_new`: it was written just now."""
-
-    plan: Plan
-    sha256: str
-    is_new: bool = field(default=False, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
 class SlotTaken:
     """Another writer took the slot; this is what it wrote."""
 
@@ -63,23 +52,18 @@ class SlotTaken:
 Chance = Callable[[], str]
 #: Sixteen hexadecimal digits.
 by_chance: Final[Chance] = partial(secrets.token_hex, 8)
-_RESTORE: Final = "The log was edited or restored: compare it with the bucket's versions."
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class Log(SignedDocuments):
     """Reads and extends one log. Nothing here edits or deletes.
 
     `epoch`: the claim that says it is the connector's. `claims`: of a log that is not begun, the number that the
     writer of its first entry claims. Neither: a log in folders without an epoch.
     """
 
-    store: ObjectStore
-    layout: LogLayout
-    log_key: LogKey = NO_KEY
     epoch: Epoch | None = None
     claims: int | None = None
-    _confirmed: list[Confirmed] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def check_current(self) -> None:
         """Raise `Fenced` if the connector's log is another one by now. A LIST and a GET; ask where it has entries."""
@@ -92,48 +76,6 @@ class Log:
             f"{began}.",
             next="What this run wrote is not part of the export; a retry reads the log again.",
         )
-
-    def get(self, key: str) -> bytes | None:
-        """A document of the log, or `None`; `NotSigned` where it has to be signed and is not, `TooLarge`."""
-        data = self.store.get(key)
-        if data is not None and self.log_key:
-            self._check_signed(key, data)
-        return data
-
-    def put(self, key: str, document: bytes) -> Put:
-        """Put a document, signed where a key is configured: JSON, or empty."""
-        return self.store.put_if_absent(key, self._signed(key, document))
-
-    def _signed(self, key: str, document: bytes) -> bytes:
-        if len(document) > GET_BYTES_MAX - SIGNATURE_BYTES_MAX:
-            raise ConfigurationError(
-                f"{key} would have {len(document)} bytes; at most {GET_BYTES_MAX} can be read again.",
-                next="Make fewer objects in one commit: raise flush.size, or partition by fewer values. The open plan"
-                " is voided then, and its offsets are planned again.",
-            )
-        return self.log_key.sign(key, document)
-
-    def _check_signed(self, key: str, data: bytes) -> None:
-        worth = self.log_key.check(key, data)
-        if worth in (Signed.NOW, Signed.EARLIER) or self.confirmed().documents.get(key) == sha256_of(data):
-            return
-        if worth is Signed.NOT:
-            raise NotSigned(
-                f"{key} is not signed, and export.log.key is set.",
-                next="Nothing of it was used. Whoever wrote it had no key: compare it with the bucket's versions. A log"
-                " that is older than its key is confirmed once: `kafka-s3 sign CONFIG`.",
-            )
-        raise NotSigned(
-            f"{key} is signed, but not with a key of export.log.key, or it was changed or moved since.",
-            next="Nothing of it was used. If another key signed it, add that one behind the first; else restore it from"
-            " the bucket's versions.",
-        )
-
-    def confirmed(self) -> Confirmed:
-        """What a person has confirmed of this log; asked for once, and only where something is not signed."""
-        if not self._confirmed:
-            self._confirmed.append(newest_confirmed(self.store, self.log_key)[1])
-        return self._confirmed[0]
 
     def newest(self) -> Committed | None:
         """The newest entry: one LIST of two keys and one GET, whatever the history.
@@ -213,7 +155,7 @@ class Log:
             yield committed
             follower = committed
 
-    def plan(self, seq: int) -> Planned | None:
+    def plan(self, seq: int) -> StoredPlan | None:
         key = self.layout.plan_key(seq)
         data = self.get(key)
         if data is None:
@@ -222,35 +164,41 @@ class Log:
         if (plan.seq, plan.connector, plan.epoch or "") != (seq, self.layout.connector, self.layout.epoch):
             raise LogDamaged(
                 f"The plan {key} says it is number {plan.seq} of connector {plan.connector}, epoch {plan.epoch}.",
-                next=_RESTORE,
+                next=RESTORE,
             )
-        return Planned(plan, sha256_of(data))
+        return StoredPlan(plan, sha256_of(data))
 
-    def open_plan(self, head: Committed) -> Planned | None:
+    def closed_plan(self, entry: Entry) -> ClosedPlan | None:
+        """The plan that an entry closed, if there is one in its slot."""
+        found = self.plan(entry.seq) if entry.plan_sha256 is not None else None
+        return None if found is None else ClosedPlan(found.plan, found.sha256, entry)
+
+    def open_plan(self, head: Committed) -> OpenPlan | None:
         """The plan that the next entry closes, if its driver left one."""
         planned = self.plan(head.entry.seq + 1)
         if planned is not None and planned.plan.previous_sha256 != head.sha256:
             raise LogDamaged(
                 f"The plan {self.layout.plan_key(planned.plan.seq)} follows another entry than the newest one "
                 f"({planned.plan.previous_sha256[:12]}…, not {head.sha256[:12]}…).",
-                next=_RESTORE,
+                next=RESTORE,
             )
-        if planned is not None:
-            planned.plan.check_follows(head.entry)
-        return planned
+        if planned is None:
+            return None
+        planned.plan.check_follows(head.entry)
+        return OpenPlan(planned.plan, planned.sha256)
 
-    def put_plan(self, plan: Plan) -> Planned:
+    def put_plan(self, plan: Plan) -> NewPlan:
         """Write a plan; `Fenced` if another run planned first."""
         plan = msgspec.structs.replace(plan, epoch=self.layout.epoch or None)
         key = self.layout.plan_key(plan.seq)
-        data = self._signed(key, encode(plan))
+        data = self.signed(key, encode(plan))
         stored = self._put(key, data)
         if stored != data:
             raise Fenced(
                 f"Another run wrote plan {plan.seq} of connector {plan.connector} first.",
                 next="Nothing was changed; a retry reads the log again.",
             )
-        return Planned(plan, sha256_of(data), is_new=True)
+        return NewPlan(plan, sha256_of(data))
 
     def put_entry(self, entry: Entry) -> Committed | SlotTaken:
         """Write an entry, or say who took its slot; the first one of a log that is not begun: who began one instead.
@@ -258,7 +206,7 @@ class Log:
         Raises `LogEmptied` if the log was emptied meanwhile: the entry is there, and nothing goes on from it.
         """
         key = self.layout.log_key(entry.seq)
-        data = self._signed(key, encode(msgspec.structs.replace(entry, epoch=self.layout.epoch or None)))
+        data = self.signed(key, encode(msgspec.structs.replace(entry, epoch=self.layout.epoch or None)))
         stored = self._put(key, data)
         committed = self._checked_entry(key, stored)
         self._check_follows(committed.entry)
@@ -275,9 +223,9 @@ class Log:
             first_sha256=first.sha256,
             run_id=first.entry.run_id,
         )
-        data = self._signed(key, encode(claim))
+        data = self.signed(key, encode(claim))
         stored = self._put(key, data)
-        return first if stored == data else SlotTaken(self._of(_epoch_in(key, stored)).older(0))
+        return first if stored == data else SlotTaken(self._of(epoch_in(key, stored)).older(0))
 
     def _of(self, epoch: Epoch) -> Log:
         """The log of this connector that a claim names."""
@@ -317,12 +265,12 @@ class Log:
             raise LogDamaged(
                 f"The log entry {key} says it is number {entry.seq} of connector {entry.connector}, epoch "
                 f"{entry.epoch}.",
-                next=_RESTORE,
+                next=RESTORE,
             )
         if entry.seq == 0 and self.epoch is not None and self.epoch.first_sha256 != sha256:
             raise LogDamaged(
                 f"The log entry {key} is not the one that {self.layout.epoch_key(self.epoch.number)} names.",
-                next=_RESTORE,
+                next=RESTORE,
             )
         return Committed(entry, sha256, is_signed(data))
 
@@ -331,7 +279,7 @@ class Log:
         if (newer.entry.seq, newer.entry.previous_sha256) != expected:
             raise LogDamaged(
                 f"Log entry {newer.entry.seq} does not follow entry {older.entry.seq}: the chain of checksums breaks.",
-                next=_RESTORE,
+                next=RESTORE,
             )
 
 
@@ -342,12 +290,6 @@ def _emptied(log: Log, entry: Entry, before: str) -> LogEmptied:
         next="Stop what deletes log entries, and restore them from the bucket's versions. If they are lost,"
         " `kafka-s3 adopt CONFIG` begins a new log.",
     )
-
-
-def check_mark(log: Log, key: str) -> None:
-    """Raise `NotSigned` if a mark, which says something by being there, has to be signed and is not."""
-    if log.log_key:
-        log.get(key)
 
 
 def check_has_key(log: Log, head: Committed | None) -> None:
@@ -374,26 +316,3 @@ def next_log(log: Log, chance: Chance = by_chance) -> Log:
     """A log that is not begun, to be the connector's instead of this one, which is lost."""
     epoch = newest_epoch(log)
     return log._not_begun(0 if epoch is None else epoch.number + 1, chance)
-
-
-def newest_epoch(log: Log) -> Epoch | None:
-    """The claim that counts, of all logs of a connector."""
-    layout = log.layout
-    for info in log.store.list(layout.epoch_prefix, limit=1):
-        data = log.get(info.key)
-        if data is None:
-            raise LogDamaged(f"{info.key} was listed and is gone: something deletes claims.", next="Stop it.")
-        epoch = _epoch_in(info.key, data)
-        if (layout.epoch_key(epoch.number), epoch.connector) != (info.key, layout.connector):
-            raise LogDamaged(
-                f"The epoch {info.key} says it is number {epoch.number} of connector {epoch.connector}.", next=_RESTORE
-            )
-        return epoch
-    return None
-
-
-def _epoch_in(key: str, data: bytes) -> Epoch:
-    epoch = decode(Epoch, key, data)
-    if not is_epoch(epoch.id):
-        raise LogDamaged(f"The epoch {key} has an invalid id.", next=_RESTORE)
-    return epoch

@@ -7,6 +7,6 @@
 - `passed_interval`: excluded partitions that the run's interval does not concern.
 - `anomalies`: how Kafka can differ from the log, and what accepting it means.
 - `changes`: what changed in Kafka between plan and commit.
-- `looks`: repeats a snapshot when topics changed while it was taken.
+- `snapshot_retry`: repeats a snapshot when topics changed while it was taken.
 - `results`: what tasks are given, and what they return.
 """

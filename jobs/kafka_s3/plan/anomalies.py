@@ -1,11 +1,12 @@
 """What can be wrong between the log and Kafka, and what is written down where the user accepts it. Pure.
 
-| trouble | sign | allowed by | what is written then |
+| anomaly | sign | allowed by | what is written then |
 |---|---|---|---|
 | lost | the position is below the log start | `export.on.data.loss=record` | a gap; the position is the log start |
 | truncated | the log parted below the position (KIP-320), or ends there | the same | a restart where the logs part |
 | recreated | another topic id | `export.on.topic.recreated=restart` | a restart at 0, for every partition |
 | deleted | the topic is not there | nothing | |
+| missing | the topic is not there, and never was | nothing | |
 | unreachable | the partition has no leader | nothing: a later try may find one | |
 
 A restart raises the topic's generation, so that no key of the new records is one of the old
@@ -35,6 +36,7 @@ class Anomaly(enum.Enum):
     TRUNCATED = "truncated"
     RECREATED = "recreated"
     DELETED = "deleted"
+    MISSING = "missing"
     UNREACHABLE = "unreachable"
 
 
@@ -42,12 +44,12 @@ class Anomaly(enum.Enum):
 class ExcludedPartition:
     """A topic-partition that may not be exported as things are, why, and what to do.
 
-    `resume`: where its export goes on if that is accepted; `None` where only a person can say. A topic that was
-    deleted or created again is told once, of its first partition.
+    `resume`: where its export goes on if that is accepted; `None` where only a person can say. A topic that is missing,
+    was deleted or was created again is told once, of its first partition.
     """
 
     tp: TopicPartition
-    trouble: Anomaly
+    anomaly: Anomaly
     reason: str
     resume: int | None = None
 
@@ -56,22 +58,22 @@ class ExcludedPartition:
 
     def is_allowed(self, policies: Policies) -> bool:
         """Whether the configuration says to go on."""
-        match self.trouble:
+        match self.anomaly:
             case Anomaly.LOST | Anomaly.TRUNCATED:
                 return policies.record_data_loss and self.resume is not None
             case Anomaly.RECREATED:
                 return policies.restart_recreated
-            case Anomaly.DELETED | Anomaly.UNREACHABLE:
+            case Anomaly.DELETED | Anomaly.MISSING | Anomaly.UNREACHABLE:
                 return False
 
     @property
     def exit_status(self) -> int:
         """What a run ends with because of it: only a leader may be back at the next try."""
-        return EXIT_TEMPORARY if self.trouble is Anomaly.UNREACHABLE else EXIT_DATA
+        return EXIT_TEMPORARY if self.anomaly is Anomaly.UNREACHABLE else EXIT_DATA
 
     def covers(self, tp: TopicPartition) -> bool:
         """Whether this is why `tp` is left out."""
-        if self.trouble in (Anomaly.RECREATED, Anomaly.DELETED):
+        if self.anomaly in (Anomaly.RECREATED, Anomaly.DELETED, Anomaly.MISSING):
             return tp.topic == self.tp.topic
         return tp == self.tp
 
@@ -112,6 +114,16 @@ def deleted(name: str, state: TopicState) -> ExcludedPartition:
         TopicPartition(name, min(state.positions, default=0)),
         Anomaly.DELETED,
         f"topic {name} (id {state.topic_id}) was deleted: remove it from `topics`, or create it again.",
+    )
+
+
+def missing(name: str) -> ExcludedPartition:
+    """A configured topic that the log does not know either; the others are exported, as by the sink."""
+    return ExcludedPartition(
+        TopicPartition(name, 0),
+        Anomaly.MISSING,
+        f"topic {name} does not exist on the broker: create it, or correct `topics`; the client also needs Describe"
+        " permission on it.",
     )
 
 
@@ -176,22 +188,22 @@ def resolve(
     """Accept anomalies: their partitions go on where they can."""
     made = Resolution(dict(topics), tuple(failed))
     raised: set[str] = set()
-    for left in sorted(accepted, key=lambda left: (left.tp, left.trouble.value)):
+    for left in sorted(accepted, key=lambda left: (left.tp, left.anomaly.value)):
         name, state = left.tp.topic, made.topics[left.tp.topic]
-        if left.trouble is not Anomaly.LOST and name not in raised:
+        if left.anomaly is not Anomaly.LOST and name not in raised:
             raised.add(name)
             state = msgspec.structs.replace(state, generation=state.generation + 1)
-        if left.trouble is Anomaly.RECREATED:
+        if left.anomaly is Anomaly.RECREATED:
             _begin_again(made, left, state, views[name])
             continue
         assert left.resume is not None, f"{left} cannot be accepted"
         before = state.positions[left.tp.partition]
-        if left.trouble is not Anomaly.LOST:  # other records lie there now: what was reached is not what they reach
+        if left.anomaly is not Anomaly.LOST:  # other records lie there now: what was reached is not what they reach
             kept = {p: at for p, at in (state.reached or {}).items() if p != left.tp.partition}
             state = msgspec.structs.replace(state, reached=kept)
         made.topics[name] = _placed(state, left.tp.partition, left.resume, offsets[left.tp].leader_epoch)
         name, p = left.tp
-        if left.trouble is Anomaly.LOST:
+        if left.anomaly is Anomaly.LOST:
             made.gaps.append(RangeGap(topic=name, partition=p, start=before, end=left.resume, reason=left.reason))
             made.failed = _cut_below(made.failed, left.tp, left.resume)
         else:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from kafka_s3.errors import EXIT_DATA, EXIT_TEMPORARY
 from kafka_s3.log.entries import Plan, PlannedRange, TopicState
-from kafka_s3.plan.looks import looked_again
 from kafka_s3.plan.planner import KafkaSnapshot
 from kafka_s3.plan.results import Failure, RangeResult
+from kafka_s3.plan.snapshot_retry import with_retry
 from kafka_s3.ports import Broker, LogPoint, TopicView
 from kafka_s3.ranges import TopicPartition
 
@@ -20,18 +20,21 @@ from kafka_s3.ranges import TopicPartition
 @dataclass(frozen=True, slots=True)
 class Changes:
     """`failures`: partitions whose records, of ranges that were read, may not be those of the log that was planned, and
-    why. `others`: topics that are another one now, or gone: what Kafka answered about them says nothing."""
+    why. `replaced_topics`: those that are another one now, or gone: what Kafka answered about them says
+    nothing."""
 
     failures: Mapping[TopicPartition, Failure]
-    others: frozenset[str]
+    replaced_topics: frozenset[str]
 
 
 def changed_while_read(broker: Broker, plan: Plan, read: Sequence[PlannedRange]) -> Changes:
     """Compare what Kafka holds now with a plan, for ranges that were read."""
-    return looked_again(broker, lambda views: _changed(broker, views, plan, read))
+    return with_retry(broker, lambda views: _changed(broker, views, plan, read))
 
 
-def others(views: Mapping[str, TopicView], topics: Mapping[str, TopicState], names: Iterable[str]) -> frozenset[str]:
+def replaced_among(
+    names: Iterable[str], views: Mapping[str, TopicView], topics: Mapping[str, TopicState]
+) -> frozenset[str]:
     """The topics among `names` that are no longer what `topics` says."""
     return frozenset(name for name in names if name not in views or views[name].topic_id != topics[name].topic_id)
 
@@ -40,10 +43,10 @@ def _changed(broker: Broker, views: Mapping[str, TopicView], plan: Plan, read: S
     ends: dict[TopicPartition, int] = {}
     for planned in read:
         ends[planned.tp] = max(planned.end, ends.get(planned.tp, 0))
-    gone = others(views, plan.topics, {*plan.ends, *(tp.topic for tp in ends)})
+    replaced = replaced_among({*plan.ends, *(tp.topic for tp in ends)}, views, plan.topics)
     why: dict[TopicPartition, Failure] = {}
     for tp in ends:
-        if tp.topic in gone:
+        if tp.topic in replaced:
             why[tp] = _failure(tp, f"topic {tp.topic} was deleted or created again while it was read.")
         elif tp.partition in views[tp.topic].leaderless:  # a retry reads it again, and keeps back no other partition
             why[tp] = Failure(f"{tp}: its leader went away before it was known that its log stayed.", EXIT_TEMPORARY)
@@ -53,12 +56,12 @@ def _changed(broker: Broker, views: Mapping[str, TopicView], plan: Plan, read: S
         epoch = plan.topics[tp.topic].epochs.get(tp.partition)
         if epoch is not None and seen.leader_epoch not in (None, epoch):
             points[tp] = LogPoint(ends[tp], epoch)
-    parted = broker.diverged(points) if points else {}
+    truncated = broker.diverged(points) if points else {}
     for tp, seen in offsets.items():
-        if tp in parted or seen.high_watermark < ends[tp]:
-            at = parted.get(tp, seen.high_watermark)
+        if tp in truncated or seen.high_watermark < ends[tp]:
+            at = truncated.get(tp, seen.high_watermark)
             why[tp] = _failure(tp, f"the log was truncated at {at} while it was read (an unclean leader election).")
-    return Changes(why, gone)
+    return Changes(why, replaced)
 
 
 def _failure(tp: TopicPartition, why: str) -> Failure:
@@ -71,8 +74,8 @@ def waits(result: RangeResult) -> bool:
     return failure is not None and failure.exit_status == EXIT_TEMPORARY
 
 
-def why_not_read(tp: TopicPartition, world: KafkaSnapshot) -> Failure:
-    left = world.why_left_out(tp)
-    if left is None:
+def why_not_read(tp: TopicPartition, snapshot: KafkaSnapshot) -> Failure:
+    excluded = snapshot.why_excluded(tp)
+    if excluded is None:
         return Failure(f"{tp} is not there any more.", EXIT_DATA, kafka_changed=True)
-    return Failure(str(left), left.exit_status, kafka_changed=left.exit_status == EXIT_DATA)
+    return Failure(str(excluded), excluded.exit_status, kafka_changed=excluded.exit_status == EXIT_DATA)

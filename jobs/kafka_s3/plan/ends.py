@@ -28,7 +28,7 @@ class Ends:
 
 @dataclass(slots=True)
 class Questions:
-    """Asks for ends in one world. A partition's first record is looked at once, whatever the number of boundaries."""
+    """Asks for ends in one snapshot. A partition's first record is looked at once, however many the boundaries."""
 
     broker: Broker
     topics: Mapping[str, TopicState]

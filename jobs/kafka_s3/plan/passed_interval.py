@@ -13,19 +13,19 @@ from kafka_s3.ranges import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class PassedInterval:
     """What a run's interval was over for when the run began: what is wrong with that now is nothing of the interval."""
 
     began: Entry | None
     request: RunRequest
 
-    def others(self, left_out: Sequence[ExcludedPartition]) -> tuple[ExcludedPartition, ...]:
-        """Those that were not."""
-        return tuple(left for left in left_out if self.began is None or not self._is_over(self.began, left))
+    def relevant(self, excluded: Sequence[ExcludedPartition]) -> tuple[ExcludedPartition, ...]:
+        """Those that the interval was not over for."""
+        return tuple(each for each in excluded if self.began is None or not self._is_over(self.began, each))
 
-    def _is_over(self, entry: Entry, left: ExcludedPartition) -> bool:
-        state = entry.topics.get(left.tp.topic)
-        tps = [TopicPartition(left.tp.topic, p) for p in state.positions] if state is not None else []
+    def _is_over(self, entry: Entry, excluded: ExcludedPartition) -> bool:
+        state = entry.topics.get(excluded.tp.topic)
+        tps = [TopicPartition(excluded.tp.topic, p) for p in state.positions] if state is not None else []
         asked, now_ms = self.request.interval, self.request.now_ms
-        mine = [left.tp, *(tp for tp in tps if left.covers(tp))]
+        mine = [excluded.tp, *(tp for tp in tps if excluded.covers(tp))]
         return all(has_passed(entry, tp, asked, now_ms) for tp in mine)

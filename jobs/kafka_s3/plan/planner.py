@@ -20,14 +20,15 @@ from kafka_s3.plan.anomalies import (
     anomaly_of,
     deleted,
     identified,
+    missing,
     recreated,
     resolve,
     unreachable,
 )
 from kafka_s3.plan.batch import Batch, PinnedEnds, RunRequest, bytes_per_record, make_batch
 from kafka_s3.plan.ends import Ends, Questions
-from kafka_s3.plan.looks import looked_again
 from kafka_s3.plan.schedule import slots
+from kafka_s3.plan.snapshot_retry import with_retry
 from kafka_s3.ports import Broker, LogPoint, PartitionOffsets, TopicView
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.settings.model import Settings
@@ -39,7 +40,7 @@ class KafkaSnapshot:
     """What Kafka says, beside what the log says.
 
     `topics` holds every topic that may be exported, with the position of each of its partitions now; `first_seen`
-    are those that the log does not know yet. `left_out` may not be exported as things are. `views`: the topics as
+    are those that the log does not know yet. `excluded` may not be exported as things are. `views`: the topics as
     Kafka describes them now.
     """
 
@@ -47,7 +48,7 @@ class KafkaSnapshot:
     topics: Mapping[str, TopicState]
     first_seen: frozenset[str]
     offsets: Mapping[TopicPartition, PartitionOffsets]
-    left_out: tuple[ExcludedPartition, ...]
+    excluded: tuple[ExcludedPartition, ...]
     views: Mapping[str, TopicView]
 
     def position(self, tp: TopicPartition) -> int:
@@ -55,30 +56,30 @@ class KafkaSnapshot:
 
     def exportable(self, without: Iterable[TopicPartition] = ()) -> list[TopicPartition]:
         """The partitions that may be planned, in order."""
-        barred = {left.tp for left in self.left_out} | set(without)
+        barred = {left.tp for left in self.excluded} | set(without)
         return sorted(tp for tp in self.offsets if tp not in barred)
 
     def allowed(self, policies: Policies) -> list[ExcludedPartition]:
-        """What is left out, and may go on as things are once that is written down."""
-        return [left for left in self.left_out if left.is_allowed(policies)]
+        """What is excluded, and may go on as things are once that is written down."""
+        return [left for left in self.excluded if left.is_allowed(policies)]
 
-    def why_left_out(self, tp: TopicPartition) -> ExcludedPartition | None:
-        return next((left for left in self.left_out if left.covers(tp)), None)
+    def why_excluded(self, tp: TopicPartition) -> ExcludedPartition | None:
+        return next((left for left in self.excluded if left.covers(tp)), None)
 
 
 def observe(settings: Settings, broker: Broker, head: Committed | None) -> KafkaSnapshot:
     """Look at the configured topics: what is new, what is gone, where each partition begins and ends."""
-    return looked_again(broker, lambda views: _observe(settings, broker, head, views))
+    return with_retry(broker, lambda views: _observe(settings, broker, head, views))
 
 
 def _observe(
     settings: Settings, broker: Broker, head: Committed | None, views: Mapping[str, TopicView]
 ) -> KafkaSnapshot:
     known = dict(head.entry.topics) if head is not None else {}
-    missing = sorted(set(settings.topics) - set(views) - set(known))
-    if missing:
+    absent = sorted(set(settings.topics) - set(views) - set(known))
+    if absent and not any(settings.exports(name) for name in (*views, *known)):
         raise TopicMissing(
-            f"Connector {settings.name} names topics that do not exist on the broker: {', '.join(missing)}.",
+            f"Connector {settings.name} names topics that do not exist on the broker: {', '.join(absent)}.",
             next="Create them, or correct `topics`; the client also needs Describe permission on them.",
         )
     if settings.topics_regex is not None and not views and not known:
@@ -88,30 +89,31 @@ def _observe(
             next="Create one, or correct the pattern, which has to match a whole name; the client also needs Describe"
             " permission on them.",
         )
-    left_out = [deleted(name, state) for name, state in known.items() if name not in views and settings.exports(name)]
+    excluded = [deleted(name, state) for name, state in known.items() if name not in views and settings.exports(name)]
     cluster_id = broker.cluster_id()
     known = {name: identified(state, views.get(name), cluster_id) for name, state in known.items()}
     others = {name for name, view in views.items() if name in known and known[name].topic_id != view.topic_id}
-    left_out += [recreated(known[name], views[name]) for name in sorted(others)]
+    excluded += [recreated(known[name], views[name]) for name in sorted(others)]
     readable = {name: view for name, view in views.items() if name not in others}
-    left_out += [
+    excluded += [
         unreachable(TopicPartition(name, p)) for name, view in readable.items() for p in sorted(view.leaderless)
     ]
     # Where a partition begins is not known without a leader: such a topic is seen for the first time another time.
     readable = {name: view for name, view in readable.items() if name in known or not view.leaderless}
     offsets = broker.offsets(TopicPartition(name, p) for name, view in readable.items() for p in view.led)
     topics = {name: _state(settings, view, known.get(name), offsets) for name, view in readable.items()}
-    parted = parted_logs(broker, topics, offsets)
+    truncated = truncated_logs(broker, topics, offsets)
     for tp, seen in sorted(offsets.items()):
-        trouble = anomaly_of(tp, topics[tp.topic].positions[tp.partition], seen, parted.get(tp))
-        if trouble is not None:
-            left_out.append(trouble)
-    topics = {name: _with_epochs(name, state, offsets, left_out) for name, state in topics.items()}
+        anomaly = anomaly_of(tp, topics[tp.topic].positions[tp.partition], seen, truncated.get(tp))
+        if anomaly is not None:
+            excluded.append(anomaly)
+    excluded += [missing(name) for name in absent]
+    topics = {name: _with_epochs(name, state, offsets, excluded) for name, state in topics.items()}
     new = frozenset(set(topics) - set(known))
-    return KafkaSnapshot(cluster_id, {**known, **topics}, new, offsets, tuple(left_out), views)
+    return KafkaSnapshot(cluster_id, {**known, **topics}, new, offsets, tuple(excluded), views)
 
 
-def parted_logs(
+def truncated_logs(
     broker: Broker, topics: Mapping[str, TopicState], offsets: Mapping[TopicPartition, PartitionOffsets]
 ) -> Mapping[TopicPartition, int]:
     """Where logs are no longer what they were below our positions; asked only where the leader changed."""
@@ -128,10 +130,10 @@ def _with_epochs(
     name: str,
     state: TopicState,
     offsets: Mapping[TopicPartition, PartitionOffsets],
-    left_out: Sequence[ExcludedPartition],
+    excluded: Sequence[ExcludedPartition],
 ) -> TopicState:
     """The leader epochs that positions are good for now; where something is wrong, the one that shows it stays."""
-    barred = {left.tp for left in left_out}
+    barred = {left.tp for left in excluded}
     epochs = dict(state.epochs)
     for p in state.positions:
         seen = offsets.get(TopicPartition(name, p))
@@ -165,16 +167,16 @@ NOWHERE: Final[Mapping[str, int]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp:
-    """Nothing is to be planned. `come`: the partitions that have come to the end of the run's interval, where no entry
-    says so yet."""
+    """Nothing is to be planned. `at_end`: the partitions that have come to the end of the run's interval, where no
+    entry says so yet."""
 
-    come: tuple[TopicPartition, ...]
+    at_end: tuple[TopicPartition, ...]
 
 
 def next_plan(
     settings: Settings,
     broker: Broker,
-    world: KafkaSnapshot,
+    snapshot: KafkaSnapshot,
     head: Committed,
     request: RunRequest,
     *,
@@ -189,36 +191,37 @@ def next_plan(
     nothing, since it is new or began again, waits for a later interval.
     """
     entry, now_ms = head.entry, request.now_ms
-    tps = [tp for tp in world.exportable(without) if not has_passed(entry, tp, request.interval, now_ms)]
+    tps = [tp for tp in snapshot.exportable(without) if not has_passed(entry, tp, request.interval, now_ms)]
     tps = [tp for tp in tps if not _is_marked(marked, tp, request.interval)]
     if not tps:
         return CaughtUp(())
-    questions = Questions(broker, world.topics, world.offsets, now_ms)
+    questions = Questions(broker, snapshot.topics, snapshot.offsets, now_ms)
     run_ends = questions.ends_of_run(tps, request.interval, pinned)
-    behind = [tp for tp in tps if run_ends.offsets[tp] > world.position(tp)]
-    again = [failed for failed in to_repeat(settings, world, head) if failed.tp in set(behind)]
-    come = {tp: world.position(tp) for tp in tps if tp not in set(behind)}
+    behind = [tp for tp in tps if run_ends.offsets[tp] > snapshot.position(tp)]
+    again = [failed for failed in to_repeat(settings, snapshot, head) if failed.tp in set(behind)]
+    at_end = {tp: snapshot.position(tp) for tp in tps if tp not in set(behind)}
     held = {failed.tp for failed in again}
     for slot in _slots(settings, head, request, [tp for tp in behind if tp not in held]) if behind else ():
         due = [tp for tp in behind if _is_due(entry, tp, slot, request) and not _is_marked(marked, tp, slot)]
         ends = run_ends if slot == request.interval else questions.ends_of(due, slot)
         wanted = [
-            OffsetRange(tp, world.position(tp), max(world.position(tp), _end(world, tp, ends, run_ends))) for tp in due
+            OffsetRange(tp, snapshot.position(tp), max(snapshot.position(tp), _end(snapshot, tp, ends, run_ends)))
+            for tp in due
         ]
         times = {tp: time for tp in due if (time := _own_time(entry, tp, slot, now_ms)) is not None}
         batch = make_batch(wanted, again, settings.limits, bytes_per_record(entry), times)
         if batch.ranges:
             run = RunPlan(run_id=request.run_id, interval=request.interval, ends=_nested(run_ends.offsets))
-            told = ends.and_of(run_ends)
-            until = {**come, **{tp: ends.offsets[tp] for tp in due}} if _counts(world, slot, now_ms) else {}
-            return _plan(settings, world, head, run, slot, told, until, batch)
-    return CaughtUp(tuple(come) if _counts(world, request.interval, now_ms) else ())
+            ends_of_plan = ends.and_of(run_ends)
+            until = {**at_end, **{tp: ends.offsets[tp] for tp in due}} if _counts(snapshot, slot, now_ms) else {}
+            return _plan(settings, snapshot, head, run, slot, ends_of_plan, until, batch)
+    return CaughtUp(tuple(at_end) if _counts(snapshot, request.interval, now_ms) else ())
 
 
-def _counts(world: KafkaSnapshot, interval: Interval | None, now_ms: int) -> bool:
+def _counts(snapshot: KafkaSnapshot, interval: Interval | None, now_ms: int) -> bool:
     """Whether what comes to an interval's end has reached it: it is over, and no topic was there that nobody could look
     at. That one is in no entry yet, so none could say that it is missing."""
-    unseen = any(left.tp.topic not in world.topics for left in world.left_out)
+    unseen = any(left.tp.topic not in snapshot.topics for left in snapshot.excluded)
     return interval is not None and interval.end_ms <= now_ms and not unseen
 
 
@@ -247,9 +250,9 @@ def _own_time(entry: Entry, tp: TopicPartition, slot: Interval | None, now_ms: i
     return None if at is None or at <= slot.start_ms else Interval(at, slot.end_ms)
 
 
-def _end(world: KafkaSnapshot, tp: TopicPartition, ends: Ends, run_ends: Ends) -> int:
+def _end(snapshot: KafkaSnapshot, tp: TopicPartition, ends: Ends, run_ends: Ends) -> int:
     """Where a range ends: an end that was written down earlier may lie above what can be read by now."""
-    return min(ends.offsets[tp], run_ends.offsets[tp], world.offsets[tp].last_stable)
+    return min(ends.offsets[tp], run_ends.offsets[tp], snapshot.offsets[tp].last_stable)
 
 
 def failed_under(settings: Settings, entry: Entry) -> tuple[FailedRange, ...]:
@@ -259,16 +262,16 @@ def failed_under(settings: Settings, entry: Entry) -> tuple[FailedRange, ...]:
 
 
 def accepted(
-    settings: Settings, entry: Entry, world: KafkaSnapshot, excluded: Iterable[ExcludedPartition]
+    settings: Settings, entry: Entry, snapshot: KafkaSnapshot, excluded: Iterable[ExcludedPartition]
 ) -> Resolution:
-    """What the entry after `entry` says if partitions that are left out are accepted: what is new has to be looked at
-    first, so it has the same topics."""
-    made = resolve(world.topics, failed_under(settings, entry), excluded, world.views, world.offsets)
+    """What the entry after `entry` says if excluded partitions are accepted: what is new has to be looked at first, so
+    it has the same topics."""
+    made = resolve(snapshot.topics, failed_under(settings, entry), excluded, snapshot.views, snapshot.offsets)
     made.topics = {name: made.topics[name] for name in entry.topics}
     return made
 
 
-def to_repeat(settings: Settings, world: KafkaSnapshot, head: Committed) -> tuple[FailedRange, ...]:
+def to_repeat(settings: Settings, snapshot: KafkaSnapshot, head: Committed) -> tuple[FailedRange, ...]:
     """Ranges that failed are planned again as they were.
 
     Not under another configuration, and not where the log no longer reaches so far: it was truncated above the
@@ -278,7 +281,7 @@ def to_repeat(settings: Settings, world: KafkaSnapshot, head: Committed) -> tupl
     cut = {
         failed.tp
         for failed in before
-        if failed.tp in world.offsets and failed.end > world.offsets[failed.tp].last_stable
+        if failed.tp in snapshot.offsets and failed.end > snapshot.offsets[failed.tp].last_stable
     }
     return tuple(failed for failed in before if failed.tp not in cut)
 
@@ -298,28 +301,29 @@ def _slots(
 
 def _plan(
     settings: Settings,
-    world: KafkaSnapshot,
+    snapshot: KafkaSnapshot,
     head: Committed,
     run: RunPlan,
     interval: Interval | None,
-    told: Ends,
+    ends_of_plan: Ends,
     until: Mapping[TopicPartition, int],
     batch: Batch,
 ) -> Plan:
-    """`told`: where a rule was bent; `until`: where partitions have come to the end of `interval`."""
+    """`ends_of_plan`: where a rule was bent; `until`: where partitions have come to the end of `interval`."""
     owned = {planned.topic for planned in batch.ranges}
     topics = {
-        name: msgspec.structs.replace(state, owned=state.owned or name in owned) for name, state in world.topics.items()
+        name: msgspec.structs.replace(state, owned=state.owned or name in owned)
+        for name, state in snapshot.topics.items()
     }
     bent: dict[str, tuple[int, ...]] = {}
-    for tp in sorted(told.bent):
+    for tp in sorted(ends_of_plan.bent):
         bent[tp.topic] = (*bent.get(tp.topic, ()), tp.partition)
     return Plan(
         seq=head.entry.seq + 1,
         connector=settings.name,
         previous_sha256=head.sha256,
         engine=__version__,
-        cluster_id=world.cluster_id,
+        cluster_id=snapshot.cluster_id,
         isolation_level=settings.kafka.isolation_level,
         configuration_sha256=settings.configuration_sha256,
         configuration=dict(settings.resolved),
@@ -328,7 +332,7 @@ def _plan(
         topics=topics,
         ranges=batch.ranges,
         more=batch.more,
-        notes=told.notes,
+        notes=ends_of_plan.notes,
         ends=_nested(until),
         bent=bent,
     )

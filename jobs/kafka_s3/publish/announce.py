@@ -24,7 +24,7 @@ from typing import Any, Final
 from kafka_s3.errors import LogDamaged
 from kafka_s3.log.entries import Entry, Kind, RangeEntry
 from kafka_s3.log.progress import complete_until_ms
-from kafka_s3.log.store import Committed, Log, check_mark
+from kafka_s3.log.store import Committed, Log
 from kafka_s3.naming import LogLayout, parse_seq
 from kafka_s3.ports import Put
 
@@ -143,6 +143,7 @@ def describe(
         "records": sum(done.records for done in ranges),
         "bytes": sum(done.bytes for done in ranges),
         "rejected": sum(done.rejected for done in ranges),
+        "filtered": sum(done.filtered for done in ranges),
         "objects": len(keys),
         "failed_ranges": sum(topic in (None, failed.topic) for failed in entry.failed),
         "offsets": kept,
@@ -178,7 +179,7 @@ def _joined(events: Sequence[Event]) -> tuple[Event, ...]:
 def _join(one: Mapping[str, Any], next: Mapping[str, Any]) -> dict[str, Any]:
     """Two of one asset, in order, as one: sums and lists of both, else what the later one says."""
     joined = {**one, **next}
-    for name in ("records", "bytes", "rejected", "objects", "gaps", "restarts", "entries"):
+    for name in ("records", "bytes", "rejected", "filtered", "objects", "gaps", "restarts", "entries"):
         joined[name] = one[name] + next[name]
     if next["kind"] == EMPTY or one["kind"] == Kind.COMMIT.value:
         joined["kind"] = one["kind"]
@@ -234,7 +235,7 @@ def _announced(log: Log) -> int:
             raise LogDamaged(
                 f"{info.key} is not the key of an announcement.", next="Remove what does not belong there."
             )
-        check_mark(log, info.key)
+        log.check_mark(info.key)
         return seq
     return -1
 

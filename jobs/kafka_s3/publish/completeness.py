@@ -53,7 +53,7 @@ from kafka_s3.log.store import Committed, Log
 from kafka_s3.naming import marker_key
 from kafka_s3.ordered_pool import AHEAD, PARALLEL, map_ordered, workers
 from kafka_s3.plan.batch import interval_of
-from kafka_s3.plan.changes import others
+from kafka_s3.plan.changes import replaced_among
 from kafka_s3.plan.planner import KafkaSnapshot, observe
 from kafka_s3.ports import Put, TimedOffset
 from kafka_s3.ranges import TopicPartition
@@ -157,7 +157,7 @@ def mark_complete(
     by_time = settings.partitioner
     assert isinstance(by_time, TimePartitioner), "markers are refused for every other partitioner"
     periods = _Periods(Bucketer(by_time.duration_ms, by_time.path_format, zone(by_time.timezone), by_time.locale))
-    world = observe(settings, exporter.broker, head)
+    snapshot = observe(settings, exporter.broker, head)
     number, reached = how_far(log)
     until = _exported(settings, head, ran.now_ms)
     if not is_by_record(settings):  # what is planned is written to its own path yet
@@ -170,12 +170,12 @@ def mark_complete(
     share = max(2, markers_max // max(1, len(until)))  # two a topic at least, or a pause were never made up for
     due: list[_Due] = []
     for topic in sorted(until):
-        if topic in through and not any(left.tp.topic == topic for left in world.left_out):
+        if topic in through and not any(left.tp.topic == topic for left in snapshot.excluded):
             over = islice(periods.due(through[topic], until[topic], lateness_ms), share)
             due += [_Due(period.end_ms + lateness_ms, topic, period) for period in over]
-    made = _prove(exporter, world, head, sorted(due, key=lambda each: (each.at_ms, each.topic)))
+    made = _prove(exporter, snapshot, head, sorted(due, key=lambda each: (each.at_ms, each.topic)))
     if made:  # Kafka's answers may be of other topics of the same names
-        gone = others(exporter.broker.topics(), world.topics, {each.topic for each in made})
+        gone = replaced_among({each.topic for each in made}, exporter.broker.topics(), snapshot.topics)
         made = [each for each in made if each.topic not in gone]
     if made and not is_by_record(settings):
         reached = _claimed(reached, made)
@@ -208,9 +208,11 @@ def _exported(settings: Settings, head: Committed, now_ms: int) -> dict[str, int
 def _planned(log: Log, head: Committed) -> dict[str, int]:
     """The earliest logical time of what the open plan holds of each topic."""
     opened = log.open_plan(head)
+    if opened is None:
+        return {}
     times: dict[str, int] = {}
-    for each in () if opened is None else opened.plan.ranges:
-        at_ms = interval_of(each.interval, opened.plan.interval).start_ms  # type: ignore[union-attr]
+    for each in opened.plan.ranges:
+        at_ms = interval_of(each.interval, opened.plan.interval).start_ms
         times[each.topic] = min(at_ms, times.get(each.topic, at_ms))
     return times
 
@@ -243,7 +245,7 @@ def _first(settings: Settings, periods: _Periods, interval: Interval, now_ms: in
     return None if first is None else first.start_ms
 
 
-def _prove(exporter: Exporter, world: KafkaSnapshot, head: Committed, due: Sequence[_Due]) -> list[Marker]:
+def _prove(exporter: Exporter, snapshot: KafkaSnapshot, head: Committed, due: Sequence[_Due]) -> list[Marker]:
     """The markers that can be proven; a topic's first that cannot ends its series."""
     made: list[Marker] = []
     stopped: set[str] = set()
@@ -251,7 +253,7 @@ def _prove(exporter: Exporter, world: KafkaSnapshot, head: Committed, due: Seque
         asked = [each for each in group if each.topic not in stopped]
         if not asked:
             continue
-        proofs = _proofs(exporter, world, head, [each.topic for each in asked], at_ms)
+        proofs = _proofs(exporter, snapshot, head, [each.topic for each in asked], at_ms)
         for each in asked:
             if each.topic in proofs:
                 made.append(_marker(exporter, head, each, proofs[each.topic]))
@@ -268,26 +270,28 @@ def _first_offsets(
     try:
         return partitions, broker.offsets_for_time([tp for tps in partitions.values() for tp in tps], at_ms)
     except (TopicMissing, KafkaUnavailable):
-        gone = {left.tp.topic for left in observe(exporter.settings, broker, head).left_out}
+        gone = {left.tp.topic for left in observe(exporter.settings, broker, head).excluded}
         there = {topic: tps for topic, tps in partitions.items() if topic not in gone}
         return there, broker.offsets_for_time([tp for tps in there.values() for tp in tps], at_ms)
 
 
 def _proofs(
-    exporter: Exporter, world: KafkaSnapshot, head: Committed, topics: Sequence[str], at_ms: int
+    exporter: Exporter, snapshot: KafkaSnapshot, head: Committed, topics: Sequence[str], at_ms: int
 ) -> dict[str, dict[str, Proof]]:
     """Of the topics that miss nothing before a time: why, for each of their Kafka partitions."""
-    partitions = {topic: [TopicPartition(topic, p) for p in sorted(world.topics[topic].positions)] for topic in topics}
+    partitions = {
+        topic: [TopicPartition(topic, p) for p in sorted(snapshot.topics[topic].positions)] for topic in topics
+    }
     if not is_by_record(exporter.settings):
         return {
-            topic: {str(tp.partition): Proof(position=world.position(tp)) for tp in tps}
+            topic: {str(tp.partition): Proof(position=snapshot.position(tp)) for tp in tps}
             for topic, tps in partitions.items()
         }
     # Where each log ended was asked before: a record that came since is not above the end, unseen.
     partitions, timed = _first_offsets(exporter, head, partitions, at_ms)
     proofs: dict[str, dict[str, Proof]] = {}
     for topic, tps in partitions.items():
-        known = {tp: (world.position(tp), timed[tp], world.offsets[tp].high_watermark) for tp in tps}
+        known = {tp: (snapshot.position(tp), timed[tp], snapshot.offsets[tp].high_watermark) for tp in tps}
         if all(proves(*each) for each in known.values()):
             proofs[topic] = {str(tp.partition): _proof(*each) for tp, each in known.items()}
     return proofs

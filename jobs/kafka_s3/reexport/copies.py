@@ -82,12 +82,16 @@ def _dated(store: ObjectStore, made: ObjectEntry) -> ObjectEntry:
     return msgspec.structs.replace(made, min_timestamp_ms=min(oldest), max_timestamp_ms=max(newest))  # type: ignore[type-var]
 
 
+#: The stage that letters of tombstones have: a transform may have refused a record without a value, too.
+_OF_TOMBSTONES = "TASK_PUT"
+
+
 def copy(settings: Settings, what: CopyTask, store: ObjectStore) -> RangeEntry:
     """Copy the objects of a range that are in the window; the range's entry in the window's log.
 
-    `settings` are the window's. Dead letters of its time go into an object of its own; tombstones without a key stay
-    counted as they were, whatever their time; `bytes` is in proportion. Raises `DataError` if an object is not what was
-    committed.
+    `settings` are the window's. Dead letters of its time go into an object of its own; tombstones without a key, and
+    what transforms dropped, stay counted as they were, whatever their time; `bytes` is in proportion. Raises
+    `DataError` if an object is not what was committed.
     """
     done = what.done
     chosen = [made for made in done.objects if is_inside(made, what.window)]
@@ -122,7 +126,7 @@ def _letters(settings: Settings, what: CopyTask, store: ObjectStore) -> tuple[in
         for letter in read_letters(Log(store, what.log, settings.log_key), done):
             if letter.timestamp_ms is not None and what.window.start_ms <= letter.timestamp_ms < what.window.end_ms:
                 file.take(letter)
-                rejected += not (of_tombstones and letter.value is None)
+                rejected += not (of_tombstones and letter.value is None and letter.stage == _OF_TOMBSTONES)
         made = file.finish()
     return rejected, None if made is None else object_entry(made)
 
@@ -138,9 +142,11 @@ def _copied(
             _body(store, each, PartBuffer(number), upload, settings.limits.part_size_bytes)
             for number, each in enumerate(sources)
         ]
-        keys = upload.close(bodies, OffsetSpan(made.records, made.first_offset, made.last_offset))
-    beside = tuple(msgspec.structs.replace(each, key=key) for each, key in zip(made.companions, keys[1:], strict=True))
-    return msgspec.structs.replace(made, key=keys[0], companions=beside)
+        finished = upload.finish(bodies, OffsetSpan(made.records, made.first_offset, made.last_offset))
+    first, *others = finished.objects
+    beside = zip(made.companions, others, strict=True)
+    companions = tuple(msgspec.structs.replace(each, key=copied.key) for each, copied in beside)
+    return msgspec.structs.replace(made, key=first.key, companions=companions)
 
 
 def _name(layout: KeyLayout, topic: str, key: str) -> DataName:

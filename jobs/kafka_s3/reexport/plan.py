@@ -34,13 +34,13 @@ _CANNOT_FILTER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """What Kafka said about ranges without timestamps, and the world after that: what is there now was there then.
+    """What Kafka said about ranges without timestamps, and the snapshot after that: what is there now was there then.
 
     `first`: each partition's first record at or after the window's start. `whole`: the topics of which that says
     nothing, since compaction may have taken a record of the window in front of it.
     """
 
-    world: KafkaSnapshot
+    snapshot: KafkaSnapshot
     first: Mapping[TopicPartition, TimedOffset | None]
     whole: frozenset[str]
 
@@ -81,7 +81,7 @@ def make_plan(
     here: list[Candidate] = []
     there: list[Candidate] = []
     for each in found.candidates:
-        is_here = each.key not in gone and _is_in_kafka(each, answers.world)
+        is_here = each.key not in gone and _is_in_kafka(each, answers.snapshot)
         (here if is_here else there).append(each)
     unclear = [*there, *(each for each in here if each.done.topic in answers.whole)]
     before = surely_before(live.log, unclear, window)
@@ -96,34 +96,34 @@ def make_plan(
         connector=window_id(window),
         previous_sha256="" if head is None else head.sha256,
         engine=__version__,
-        cluster_id=answers.world.cluster_id,
+        cluster_id=answers.snapshot.cluster_id,
         isolation_level=live.settings.kafka.isolation_level,
         configuration_sha256=live.settings.configuration_sha256,
         configuration=dict(live.settings.resolved),
         run=RunPlan(run_id=request.run_id, interval=window, ends={}),
         interval=window,
-        topics=dict(answers.world.topics),
+        topics=dict(answers.snapshot.topics),
         ranges=tuple(ranges),
         notes=_notes(live, answers, here, there),
     )
 
 
-def _is_in_kafka(each: Candidate, world: KafkaSnapshot) -> bool:
+def _is_in_kafka(each: Candidate, snapshot: KafkaSnapshot) -> bool:
     """Whether Kafka still has what was exported: the same topic, nothing cut off at either end."""
     tp = each.done.tp
-    view = world.views.get(tp.topic)
+    view = snapshot.views.get(tp.topic)
     if view is None or view.topic_id != each.topic_id:
         return False
-    left = world.why_left_out(tp)
-    if left is not None and left.trouble is Anomaly.UNREACHABLE:
+    left = snapshot.why_excluded(tp)
+    if left is not None and left.anomaly is Anomaly.UNREACHABLE:
         raise KafkaUnavailable(str(left))
-    seen = world.offsets.get(tp)
+    seen = snapshot.offsets.get(tp)
     if seen is None:
         return False
     ends = [seen.last_stable]
-    if each.parted_at is not None:
-        ends.append(each.parted_at)
-    if left is not None and left.trouble is Anomaly.TRUNCATED:
+    if each.truncated_at is not None:
+        ends.append(each.truncated_at)
+    if left is not None and left.anomaly is Anomaly.TRUNCATED:
         ends.append(left.resume or 0)
     return each.done.start >= seen.log_start and each.done.next_offset <= min(ends)
 
@@ -131,22 +131,24 @@ def _is_in_kafka(each: Candidate, world: KafkaSnapshot) -> bool:
 def _check_not_withdrawn(live: Live, found: Found, window: Interval) -> None:
     waiting = []
     for tp, end in sorted(found.withdrawn.items()):
-        seen = live.world.offsets.get(tp)
-        if seen is not None and live.world.position(tp) < min(end, seen.high_watermark):
-            at = live.world.position(tp)
+        seen = live.snapshot.offsets.get(tp)
+        if seen is not None and live.snapshot.position(tp) < min(end, seen.high_watermark):
+            at = live.snapshot.position(tp)
             waiting.append(f"{tp} was rewound, and of what was exported up to {end} only [0, {at}) is again")
     refuse(window, waiting)
 
 
 def _ask(live: Live, broker: Broker, found: Sequence[Candidate], window: Interval) -> _Answers:
     try:
-        return _asked(live, live.world, broker, found, window)
+        return _asked(live, live.snapshot, broker, found, window)
     except TopicMissing:  # one that is deleted between two questions: what is left of it is in the bucket
         return _asked(live, observe(live.settings, broker, live.head), broker, found, window)
 
 
-def _asked(live: Live, world: KafkaSnapshot, broker: Broker, found: Sequence[Candidate], window: Interval) -> _Answers:
-    undated = sorted({each.done.tp for each in found if not each.is_dated and _is_in_kafka(each, world)})
+def _asked(
+    live: Live, snapshot: KafkaSnapshot, broker: Broker, found: Sequence[Candidate], window: Interval
+) -> _Answers:
+    undated = sorted({each.done.tp for each in found if not each.is_dated and _is_in_kafka(each, snapshot)})
     if not undated:
         return _Answers(observe(live.settings, broker, live.head), {}, frozenset())
     first = broker.offsets_for_time(undated, window.start_ms)
@@ -221,7 +223,7 @@ def _notes(live: Live, answers: _Answers, here: Sequence[Candidate], there: Sequ
         )
     if there:
         notes.append(f"{len(there)} ranges are gone from Kafka: their objects are copied")
-    notes += [f"not exported, and without records of the window: {left}" for left in live.world.left_out]
+    notes += [f"not exported, and without records of the window: {left}" for left in live.snapshot.excluded]
     notes += [f"failed, and behind the window: {each.tp} [{each.start}, …)" for each in live.head.entry.failed]
     return tuple(notes)
 

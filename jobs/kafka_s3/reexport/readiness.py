@@ -29,12 +29,12 @@ _LATER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """The live export, as a window's plan needs it: its newest entry, and the world around it."""
+    """The live export, as a window's plan needs it: its newest entry, and what Kafka says after it."""
 
     settings: Settings
     log: Log
     head: Committed
-    world: KafkaSnapshot
+    snapshot: KafkaSnapshot
 
 
 def check_reached(live: Live, broker: Broker, window: Interval, now_ms: int) -> None:
@@ -45,7 +45,7 @@ def check_reached(live: Live, broker: Broker, window: Interval, now_ms: int) -> 
     """
     if now_ms < window.end_ms:
         raise TemporaryError(f"The window {window_id(window)} is not over yet.", next=_LATER)
-    waiting = [str(left).rstrip(".") for left in live.world.left_out if _goes_on_at(left) is None]
+    waiting = [str(left).rstrip(".") for left in live.snapshot.excluded if _goes_on_at(left) is None]
     positions, seen = _positions(live, broker)
     timed = broker.offsets_for_time(sorted(positions), window.end_ms) if positions else {}
     failed = {each.tp: each.reason for each in live.head.entry.failed}
@@ -77,26 +77,26 @@ def _positions(
     live: Live, broker: Broker
 ) -> tuple[dict[TopicPartition, int], Mapping[TopicPartition, PartitionOffsets]]:
     """From where on each partition of Kafka's logs, as they are now, is not exported; and where they begin and end."""
-    world = live.world
-    positions = {tp: world.position(tp) for tp in world.exportable()}
+    snapshot = live.snapshot
+    positions = {tp: snapshot.position(tp) for tp in snapshot.exportable()}
     others: list[TopicPartition] = []
-    for left in world.left_out:
+    for left in snapshot.excluded:
         at = _goes_on_at(left)
         if at is not None:
-            tps = _covered(left, world)
+            tps = _covered(left, snapshot)
             positions |= dict.fromkeys(tps, at)
-            others += [tp for tp in tps if tp not in world.offsets]
-    return positions, {**world.offsets, **(broker.offsets(others) if others else {})}
+            others += [tp for tp in tps if tp not in snapshot.offsets]
+    return positions, {**snapshot.offsets, **(broker.offsets(others) if others else {})}
 
 
 def _goes_on_at(left: ExcludedPartition) -> int | None:
     """From where on the log that Kafka has now is not exported; `None` where nobody can say what is missing of it."""
-    return left.resume if left.trouble in (Anomaly.TRUNCATED, Anomaly.RECREATED) else None
+    return left.resume if left.anomaly in (Anomaly.TRUNCATED, Anomaly.RECREATED) else None
 
 
-def _covered(left: ExcludedPartition, world: KafkaSnapshot) -> Iterable[TopicPartition]:
-    if left.trouble is Anomaly.RECREATED:
-        return [TopicPartition(left.tp.topic, p) for p in world.views[left.tp.topic].partitions]
+def _covered(left: ExcludedPartition, snapshot: KafkaSnapshot) -> Iterable[TopicPartition]:
+    if left.anomaly is Anomaly.RECREATED:
+        return [TopicPartition(left.tp.topic, p) for p in snapshot.views[left.tp.topic].partitions]
     return [left.tp]
 
 

@@ -1,9 +1,9 @@
 """One window of time: its plan, its objects, one commit. A window that is committed is left as it is, until it is
 withdrawn: an entry says so, and its next export is another plan, with objects and a commit of its own (`names`).
 
-    head = newest entry of the window's own log
-    unless head is a commit: finish the plan that is open or make one, then commit all of it, or void it
-    once there is a commit: delete what else lies under the window's keys
+    state = what the newest entry of the window's own log says: open, or committed
+    while it is open: finish the plan that is open or make one, then commit all of it, or void it
+    once it is committed: delete what else lies under the window's keys
 
 The live log is read and never written. Whatever happens at the same time (other windows, a second run of this one, the
 live export), put-if-absent alone decides: one commit, of one plan, as for the live log (docs/protocol.md#writes).
@@ -20,6 +20,7 @@ from kafka_s3.bucket.folders import Configurations
 from kafka_s3.bucket.window import check_window, claimed_layout, log_layout, of_window, window_id
 from kafka_s3.bucket.window_leftovers import sweep
 from kafka_s3.bucket.window_names import first_generation, over_generation, withdrawals
+from kafka_s3.bucket.window_state import CommittedWindow, OpenWindow, window_state
 from kafka_s3.crash_points import CrashPoint, crash_point
 from kafka_s3.errors import EXIT_DATA, LogDamaged, TemporaryError
 from kafka_s3.events import (
@@ -33,13 +34,15 @@ from kafka_s3.events import (
     WindowWithdrawn,
     nobody,
 )
-from kafka_s3.export.append import fenced_by, new_entry, put
+from kafka_s3.export.accounting import AccountedRanges, Incomplete, account_for_all
+from kafka_s3.export.append import EntrySlot, Uncommitted, entry, fenced_by, put
+from kafka_s3.export.closing import executed, tell_of_records, why_not_finished
 from kafka_s3.export.exporter import Execute, Exporter
-from kafka_s3.export.run import executed, tell_of, why_not_finished
 from kafka_s3.export.run_report import RunReport
 from kafka_s3.export.task import RangeTask
 from kafka_s3.log.entries import Entry, Interval, Kind, Plan, PlannedRange, RangeEntry
-from kafka_s3.log.store import Committed, Log, Planned, SlotTaken
+from kafka_s3.log.plans import NewPlan, OpenPlan
+from kafka_s3.log.store import Committed, Log, SlotTaken
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.plan.changes import changed_while_read
 from kafka_s3.plan.planner import observe
@@ -77,24 +80,24 @@ class _Site:
         )
 
 
-def prepare(exporter: Exporter, request: RunRequest, tell: Tell = nobody, *, anew: bool = False) -> Planned | None:
+def prepare(exporter: Exporter, request: RunRequest, tell: Tell = nobody, *, anew: bool = False) -> OpenPlan | None:
     """Make sure that the window is committed, or that a plan is in the bucket; `None` if nothing is left to export.
 
     A window without records is committed here: it needs no Spark. Raises `Fenced` if another run was faster. `anew`:
     what another run has committed is withdrawn first, if the window can be planned again.
     """
     site = _Site.of(exporter, request)
-    head = site.log.newest()
+    state = window_state(site.log.newest())
     crash_point(CrashPoint.FOUND_HEAD)
     if anew:
-        head = _withdrawn_first(site, head, request, tell)
-    if head is not None and _is_done(head):
-        _sweep(site, head, tell)
+        state = _withdrawn_first(site, state, request, tell)
+    if isinstance(state, CommittedWindow):
+        _sweep(site, state, tell)
         return None
-    planned = _open_plan(site, head) or _write_plan(site, head, request, frozenset())
+    planned = _open_plan(site, state) or _write_plan(site, state, request, frozenset())
     if planned.plan.ranges:
         return planned
-    _close(site, planned, head, request, lambda _: [], tell)
+    _close(site, planned, state, request, lambda _: [], tell)
     return None
 
 
@@ -102,30 +105,33 @@ def withdraw(exporter: Exporter, request: RunRequest, tell: Tell) -> bool:
     """Withdraw the window of a request: it counts as not exported, and the next run exports it once more, with names of
     a later generation. Whether it was committed. Raises `Fenced` if another run was faster."""
     site = _Site.of(exporter, request)
-    head = site.log.newest()
-    if head is None or not _is_done(head):
+    state = window_state(site.log.newest())
+    if isinstance(state, OpenWindow):
         tell(WindowNotCommitted(window=window_id(site.window)))
         return False
-    _withdraw(site, head, request, tell)
+    _withdraw(site, state, request, tell)
     return True
 
 
-def _withdraw(site: _Site, head: Committed, request: RunRequest, tell: Tell) -> Committed:
-    restarts = withdrawals(head.entry, over_generation(site.log, head))
-    state = {"topics": head.entry.topics, "interval": site.window, "restarts": restarts}
+def _withdraw(site: _Site, state: CommittedWindow, request: RunRequest, tell: Tell) -> OpenWindow:
+    head = state.commit
+    restarts = withdrawals(state, over_generation(site.log, head))
+    slot = EntrySlot(site.settings, request, head.entry.cluster_id, head)
     reason = f"entry {head.entry.seq} is withdrawn"
-    entry = new_entry(site.settings, request, head.entry.cluster_id, head, kind=Kind.REWIND, reason=reason, **state)
-    withdrawn = put(site.log, entry)
+    withdrawal = entry(slot, Kind.REWIND, head.entry.topics, interval=site.window, restarts=restarts, reason=reason)
+    withdrawn = put(site.log, withdrawal)
     tell(WindowWithdrawn(seq=head.entry.seq, window=window_id(site.window)))
-    return withdrawn
+    return OpenWindow(withdrawn)
 
 
-def _withdrawn_first(site: _Site, head: Committed | None, request: RunRequest, tell: Tell) -> Committed | None:
-    """The newest entry once what other runs have committed is withdrawn; a window that cannot be planned now stays."""
-    if head is None or not _is_done(head) or head.entry.run_id == request.run_id:
-        return head
-    _plan(site, head, request, frozenset())
-    return _withdraw(site, head, request, tell)
+def _withdrawn_first(
+    site: _Site, state: OpenWindow | CommittedWindow, request: RunRequest, tell: Tell
+) -> OpenWindow | CommittedWindow:
+    """The window once what other runs have committed is withdrawn; one that cannot be planned now stays."""
+    if isinstance(state, OpenWindow) or state.commit.entry.run_id == request.run_id:
+        return state
+    _plan(site, state.commit, request, frozenset())
+    return _withdraw(site, state, request, tell)
 
 
 def run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell, *, anew: bool = False) -> RunReport:
@@ -137,21 +143,21 @@ def run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell, *
     site = _Site.of(exporter, request)
     report = RunReport()
     if anew:
-        _withdrawn_first(site, site.log.newest(), request, tell)
+        _withdrawn_first(site, window_state(site.log.newest()), request, tell)
     gone: frozenset[LiveRange] = frozenset()
     for _ in range(PLANS_MAX):
-        head = site.log.newest()
+        state = window_state(site.log.newest())
         crash_point(CrashPoint.FOUND_HEAD)
-        if head is not None and _is_done(head):
-            tell(WindowCommittedBefore(seq=head.entry.seq, window=head.entry.connector))
-            _sweep(site, head, tell)
+        if isinstance(state, CommittedWindow):
+            tell(WindowCommittedBefore(seq=state.commit.entry.seq, window=state.commit.entry.connector))
+            _sweep(site, state, tell)
             break
-        planned = _open_plan(site, head) or _write_plan(site, head, request, gone)
-        closed = _close(site, planned, head, request, execute, tell)
+        planned = _open_plan(site, state) or _write_plan(site, state, request, gone)
+        closed = _close(site, planned, state, request, execute, tell)
         report.committed.append(closed.entry)
-        report.failures = closed.failures
+        report.failures = list(closed.failures)
         gone |= closed.gone
-        if _is_done(closed.entry):
+        if isinstance(closed.window, CommittedWindow):
             break
         # What Kafka has lost meanwhile is taken from the bucket by another plan, if it can be.
         if closed.failures and not any(failure.kafka_changed for _, failure in closed.failures):
@@ -159,11 +165,8 @@ def run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell, *
     return report
 
 
-def _is_done(head: Committed) -> bool:
-    return head.entry.kind is Kind.COMMIT
-
-
-def _open_plan(site: _Site, head: Committed | None) -> Planned | None:
+def _open_plan(site: _Site, state: OpenWindow) -> OpenPlan | None:
+    head = state.head
     planned = site.log.plan(0 if head is None else head.entry.seq + 1)
     expected = "" if head is None else head.sha256
     if planned is not None and planned.plan.previous_sha256 != expected:
@@ -171,7 +174,7 @@ def _open_plan(site: _Site, head: Committed | None) -> Planned | None:
             f"The plan {site.log.layout.plan_key(planned.plan.seq)} follows another entry than the newest one.",
             next="The window's log was edited or restored: compare it with the bucket's versions.",
         )
-    return planned
+    return None if planned is None else OpenPlan(planned.plan, planned.sha256)
 
 
 def _plan(site: _Site, head: Committed | None, request: RunRequest, gone: frozenset[LiveRange]) -> Plan:
@@ -183,16 +186,16 @@ def _plan(site: _Site, head: Committed | None, request: RunRequest, gone: frozen
             f"Connector {exporter.settings.name} has exported nothing yet, so there is no window of it.",
             next="The live export comes first: try again after its first run.",
         )
-    world = observe(exporter.settings, exporter.broker, newest)
+    snapshot = observe(exporter.settings, exporter.broker, newest)
     crash_point(CrashPoint.LOOKED_AT_KAFKA)
-    live = Live(exporter.settings, exporter.log, newest, world)
+    live = Live(exporter.settings, exporter.log, newest, snapshot)
     check_apart(exporter.settings, newest.entry.topics, site.settings.layout)
     check_reached(live, exporter.broker, site.window, request.now_ms)
     return make_plan(live, exporter.store, exporter.broker, request, head, gone, first_generation(site.log, head))
 
 
-def _write_plan(site: _Site, head: Committed | None, request: RunRequest, gone: frozenset[LiveRange]) -> Planned:
-    exporter, plan = site.live, _plan(site, head, request, gone)
+def _write_plan(site: _Site, state: OpenWindow, request: RunRequest, gone: frozenset[LiveRange]) -> NewPlan:
+    exporter, plan = site.live, _plan(site, state.head, request, gone)
     crash_point(CrashPoint.MADE_PLAN)
     claimed = replace(exporter.settings, layout=claimed_layout(exporter.settings))
     for topic in sorted({planned.topic for planned in plan.ranges}):
@@ -205,50 +208,54 @@ def _write_plan(site: _Site, head: Committed | None, request: RunRequest, gone: 
 
 @dataclass(frozen=True, slots=True)
 class _Closed:
-    """How a plan ended. `gone`: ranges that Kafka has no longer, as reading them showed."""
+    """How a plan ended, and what the window is since. `gone`: ranges that Kafka no longer has, as reading showed."""
 
     entry: Committed
-    failures: list[tuple[TopicPartition, Failure]]
+    failures: tuple[tuple[TopicPartition, Failure], ...] = ()
     gone: frozenset[LiveRange] = frozenset()
+
+    @property
+    def window(self) -> OpenWindow | CommittedWindow:
+        return window_state(self.entry)
 
 
 def _close(
-    site: _Site, planned: Planned, head: Committed | None, request: RunRequest, execute: Execute, tell: Tell
+    site: _Site, planned: OpenPlan, state: OpenWindow, request: RunRequest, execute: Execute, tell: Tell
 ) -> _Closed:
     """Commit all of a plan, or void it: a window is never there in part."""
     plan, settings = planned.plan, site.settings
     why_not = why_not_finished(plan, settings) or _why_overtaken(site, plan)
     if why_not is not None:
-        return _void(site, planned, head, request, why_not, tell)
+        return _void(site, planned, state, request, why_not, tell)
     tell(WindowPlanOpened(seq=plan.seq, window=plan.connector, ranges=len(plan.ranges)))
     for note in plan.notes:
         tell(PlanNoted(seq=plan.seq, note=note))
     live = live_ranges(site.live.log, plan)
+    slot = EntrySlot(settings, request, plan.cluster_id, state.head)
     results = _results(site, plan, live, execute, tell)
-    failures = [(each.tp, failure) for each in plan.ranges if (failure := results[each].failure) is not None]
-    if failures:
-        reason = "; ".join(dict.fromkeys(failure.reason for _, failure in failures))
+    accounted = account_for_all(plan, results)
+    if isinstance(accounted, Incomplete):
+        reason = "; ".join(dict.fromkeys(failure.reason for _, failure in accounted.failures))
         tell(PlanVoided(seq=plan.seq, reason="nothing of the window is committed"))
-        voided = put(site.log, _entry(site, planned, head, request, Kind.VOID, reason=reason[:2000]))
-        return _Closed(voided, failures, _compacted(plan, results, live))
+        voided = put(site.log, _window_entry(slot, planned, Kind.VOID, reason[:2000]))
+        return _Closed(voided, accounted.failures, _compacted(plan, results, live))
     site.live.log.check_current()
     why_not = _why_overtaken(site, plan)  # somebody may have rewound while it was read
     if why_not is not None:
-        return _void(site, planned, head, request, why_not, tell)
-    done = tuple(made for each in plan.ranges if (made := results[each].entry) is not None)
-    entry = _entry(site, planned, head, request, Kind.COMMIT, ranges=done)
+        return _void(site, planned, state, request, why_not, tell)
+    commit = _window_entry(slot, planned, accounted)
     crash_point(CrashPoint.COMMITTING)
-    committed = site.log.put_entry(entry)
+    committed = site.log.put_entry(commit)
     if isinstance(committed, SlotTaken):
         theirs = committed.winner.entry
         if theirs.kind is not Kind.COMMIT or theirs.plan_sha256 != planned.sha256:
             raise fenced_by(theirs)
         committed = committed.winner
     crash_point(CrashPoint.COMMITTED)
-    records = sum(each.records for each in done)
+    records = sum(each.records for each in accounted.ranges)
     tell(WindowCommitWritten(seq=plan.seq, window=plan.connector, records=records))
-    _sweep(site, committed, tell)
-    return _Closed(committed, [])
+    _sweep(site, CommittedWindow(committed), tell)
+    return _Closed(committed)
 
 
 def _why_overtaken(site: _Site, plan: Plan) -> str | None:
@@ -263,27 +270,26 @@ def _why_overtaken(site: _Site, plan: Plan) -> str | None:
     return None
 
 
-def _void(
-    site: _Site, planned: Planned, head: Committed | None, request: RunRequest, why_not: str, tell: Tell
-) -> _Closed:
+def _void(site: _Site, planned: OpenPlan, state: OpenWindow, request: RunRequest, why_not: str, tell: Tell) -> _Closed:
     """Close a plan that is not to be finished: the window is planned again, if it can be."""
     tell(PlanVoided(seq=planned.plan.seq, reason=why_not))
-    return _Closed(put(site.log, _entry(site, planned, head, request, Kind.VOID, reason=why_not)), [])
+    slot = EntrySlot(site.settings, request, planned.plan.cluster_id, state.head)
+    return _Closed(put(site.log, _window_entry(slot, planned, Kind.VOID, why_not)))
 
 
-def _sweep(site: _Site, commit: Committed, tell: Tell) -> None:
+def _window_entry(
+    slot: EntrySlot, planned: OpenPlan, what: Uncommitted | AccountedRanges, reason: str | None = None
+) -> Entry:
+    """What closes a window's plan: all of it is committed, or nothing. No partition has a position in a window."""
+    plan = planned.plan
+    return entry(slot, what, plan.topics, closes=planned, interval=plan.interval, reason=reason)
+
+
+def _sweep(site: _Site, exported: CommittedWindow, tell: Tell) -> None:
     """Delete what is not the window's, whoever left it: this run, one before, or one that slept until now."""
-    for event in sweep(site.live.settings, site.live.log, site.window, commit):
+    for event in sweep(site.live.settings, site.live.log, site.window, exported):
         tell(event)
     crash_point(CrashPoint.SWEPT)
-
-
-def _entry(
-    site: _Site, planned: Planned, head: Committed | None, request: RunRequest, kind: Kind, **what: object
-) -> Entry:
-    plan = planned.plan
-    more = {"plan_sha256": planned.sha256, "topics": plan.topics, "interval": plan.interval, **what}
-    return new_entry(site.settings, request, plan.cluster_id, head, kind=kind, **more)
 
 
 def _results(
@@ -293,7 +299,7 @@ def _results(
     tasks = _tasks(site, plan, live)
     results = {result.planned: result for result in executed(execute, tasks)} if tasks else {}
     crash_point(CrashPoint.READ_ALL)
-    tell_of(results.values(), tell)
+    tell_of_records(results.values(), tell)
     read = [each for each in plan.ranges if not each.is_copied and each in results and results[each].failure is None]
     changed = changed_while_read(site.live.broker, plan, read).failures if read else {}
     crash_point(CrashPoint.CHECKED_KAFKA)

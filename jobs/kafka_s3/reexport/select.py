@@ -19,7 +19,7 @@ LiveRange = tuple[int, TopicPartition, int]
 class Candidate:
     """A range of the live export, and what its entry says of its topic.
 
-    `parted_at`: from which offset on Kafka's log is known to be another one since; `None`: it is the same.
+    `truncated_at`: from which offset on Kafka's log is known to be another one since; `None`: it is the same.
     `interval`: of the plan that it was written for, at whose end it was to stop; `None` without one.
     """
 
@@ -27,7 +27,7 @@ class Candidate:
     generation: int
     topic_id: str
     done: RangeEntry
-    parted_at: int | None
+    truncated_at: int | None
     interval: Interval | None = None
 
     @property
@@ -60,10 +60,12 @@ def find(log: Log, head: Committed, window: Interval) -> Found:
     with workers(PARALLEL) as pool:
         for committed in log.back_from(head, pool, PARALLEL * AHEAD):
             entry = committed.entry
-            parted = {done.tp: seen.parted_at(done.tp) for done in entry.ranges}  # before its own restarts are taken
+            truncated_at = {
+                done.tp: seen.truncated_at(done.tp) for done in entry.ranges
+            }  # before its own restarts are taken
             taken = seen.take(entry)
             for done in taken.withdrawn:
-                cut = parted[done.tp]
+                cut = truncated_at[done.tp]
                 is_cut = cut is not None and done.next_offset > cut  # of a log that Kafka no longer has
                 if may_hold(done, window) and not is_cut and done.next_offset > (head.entry.position(done.tp) or 0):
                     withdrawn[done.tp] = max(done.next_offset, withdrawn.get(done.tp, 0))
@@ -72,7 +74,7 @@ def find(log: Log, head: Committed, window: Interval) -> Found:
                     state = entry.topics[done.topic]
                     planned_for = entry.interval if done.interval is None else None
                     found.append(
-                        Candidate(entry.seq, state.generation, state.topic_id, done, parted[done.tp], planned_for)
+                        Candidate(entry.seq, state.generation, state.topic_id, done, truncated_at[done.tp], planned_for)
                     )
     return Found(tuple(found[::-1]), withdrawn)
 
@@ -138,5 +140,5 @@ class _EndsOfRuns:
 def may_hold(done: RangeEntry, window: Interval) -> bool:
     """Whether a range may have records in a window: by its timestamps, or because the log does not say."""
     if done.min_timestamp_ms is None or done.max_timestamp_ms is None:
-        return done.records + done.rejected + done.tombstones > 0
+        return done.records + done.rejected + done.tombstones + done.filtered > 0
     return done.min_timestamp_ms < window.end_ms and done.max_timestamp_ms >= window.start_ms

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kafka_s3.bucket import owners
-from kafka_s3.export.append import new_entry
+from kafka_s3.export import append
+from kafka_s3.export.closing import why_not_finished
 from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.marked import marked_until, why_marked
-from kafka_s3.export.run import why_not_finished
 from kafka_s3.log.documents import encode
 from kafka_s3.log.entries import Kind, Plan, sha256_of
 from kafka_s3.log.store import Committed
@@ -58,7 +58,7 @@ class Forecast:
 
     step: Step
     first_seen: tuple[str, ...]
-    left_out: tuple[ExcludedPartition, ...]
+    excluded: tuple[ExcludedPartition, ...]
     accepted: tuple[ExcludedPartition, ...] = ()
 
 
@@ -67,29 +67,31 @@ def forecast(exporter: Exporter, request: RunRequest) -> Forecast:
     exporter = exporter.at_work()
     settings, log = exporter.settings, exporter.log
     head = log.newest()
-    world = observe(settings, exporter.broker, head)
+    snapshot = observe(settings, exporter.broker, head)
     if head is None:
-        owners.check_no_traces(log, settings, world.topics)
-    for topic in sorted(world.first_seen):
+        owners.check_no_traces(log, settings, snapshot.topics)
+    for topic in sorted(snapshot.first_seen):
         owners.check_no_data(log, settings, topic, has_log=head is not None)
-    step = _step(exporter, head, world, request)
-    accepted = tuple(left for left in world.left_out if left.is_allowed(settings.policies))
-    left_out = tuple(left for left in world.left_out if left not in accepted)
-    return Forecast(step, tuple(sorted(world.first_seen)), left_out, accepted)
+    step = _step(exporter, head, snapshot, request)
+    accepted = tuple(left for left in snapshot.excluded if left.is_allowed(settings.policies))
+    excluded = tuple(left for left in snapshot.excluded if left not in accepted)
+    return Forecast(step, tuple(sorted(snapshot.first_seen)), excluded, accepted)
 
 
-def _step(exporter: Exporter, head: Committed | None, world: KafkaSnapshot, request: RunRequest) -> Step:
+def _step(exporter: Exporter, head: Committed | None, snapshot: KafkaSnapshot, request: RunRequest) -> Step:
     settings = exporter.settings
     opened = None if head is None else exporter.log.open_plan(head)
     if opened is not None:
         reason = why_not_finished(opened.plan, settings) or why_marked(settings, exporter.log, opened.plan, {})
         return Finish(opened.plan) if reason is None else Void(opened.plan, reason)
-    head, marked = head or _first_entry(settings, world, request), marked_until(settings, exporter.log)
-    step = next_plan(settings, exporter.broker, world, head, request, marked=marked)
+    head, marked = head or _first_entry(settings, snapshot, request), marked_until(settings, exporter.log)
+    step = next_plan(settings, exporter.broker, snapshot, head, request, marked=marked)
     return Nothing() if isinstance(step, CaughtUp) else Make(step)
 
 
-def _first_entry(settings: Settings, world: KafkaSnapshot, request: RunRequest) -> Committed:
+def _first_entry(settings: Settings, snapshot: KafkaSnapshot, request: RunRequest) -> Committed:
     """The entry that a first run writes before it plans, in memory only."""
-    entry = new_entry(settings, request, world.cluster_id, None, kind=Kind.CHECKPOINT, topics=dict(world.topics))
+    entry = append.entry(
+        append.EntrySlot(settings, request, snapshot.cluster_id, None), Kind.CHECKPOINT, snapshot.topics
+    )
     return Committed(entry, sha256_of(encode(entry)))

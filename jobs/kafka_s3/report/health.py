@@ -60,6 +60,7 @@ class Health:
     with nothing before it is not overdue, and neither is one that a commit came to, whatever came late behind it.
     `None` too where runs begin by hand or by assets alone.
     `rejected_fraction`: of the records in the newest entries that were looked at, those that were refused.
+    `filtered_fraction`: of the same, those that transforms dropped.
     `retention_hidden`: topics with records that wait, whose retention Kafka does not let this client see.
     `last_commit_ms`, `records_per_s`: by the store's clock; from the plan to its commit, Spark's start included.
     """
@@ -76,6 +77,7 @@ class Health:
     state: State
     retention_hidden: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    filtered_fraction: float | None = None
 
     def complete_until_ms(self, tp: TopicPartition) -> int | None:
         """Up to which time a partition is exported, as the newest entry says; `None`: up to none that is known."""
@@ -134,6 +136,7 @@ def look(
         loss_in_ms=_loss_in_ms(oldest, retention, at_ms) if is_known else None,
         overdue_ms=overdue_ms,
         rejected_fraction=_rejected_fraction(status.entries),
+        filtered_fraction=_filtered_fraction(status.entries),
         last_commit_ms=last_commit_ms,
         records_per_s=records_per_s,
         state=_state(status, overdue_ms, settings.schedule, at_ms),
@@ -252,7 +255,7 @@ def _overdue_ms(schedule: ScheduleSettings, status: Status, oldest: Oldest, at_m
     ended = []
     for tp, timestamp_ms in oldest.timestamps.items():
         # What came late behind a time that was reached waits for the next one; what is stuck does not.
-        is_stuck = tp in stuck or any(left.covers(tp) for left in status.left_out)
+        is_stuck = tp in stuck or any(left.covers(tp) for left in status.excluded)
         reached = None if head is None else _reached_ms(head, tp, at_ms)
         since_ms = timestamp_ms if is_stuck or reached is None else max(timestamp_ms, reached)
         ended.append(following(schedule, since_ms))
@@ -263,7 +266,7 @@ def _reached_ms(head: Entry, tp: TopicPartition, at_ms: int) -> int | None:
     state = head.topics.get(tp.topic)
     if state is not None and state.reached is not None:
         return reached_ms(head, tp, at_ms)
-    return head.reached_ms(at_ms) if head.unfinished is None else None  # an entry of a release that did not say
+    return head.last_boundary_ms(at_ms) if head.unfinished is None else None  # an entry of a release that did not say
 
 
 def _rejected_fraction(entries: Sequence[Entry]) -> float | None:
@@ -271,6 +274,13 @@ def _rejected_fraction(entries: Sequence[Entry]) -> float | None:
     rejected = sum(done.rejected for done in ranges)
     total = rejected + sum(done.records for done in ranges)
     return rejected / total if total else None
+
+
+def _filtered_fraction(entries: Sequence[Entry]) -> float | None:
+    ranges = [done for entry in entries for done in entry.ranges]
+    filtered = sum(done.filtered for done in ranges)
+    total = filtered + sum(done.records + done.rejected for done in ranges)
+    return filtered / total if total else None
 
 
 def _commit(log: Log, entries: Sequence[Entry]) -> tuple[int | None, float | None]:

@@ -16,8 +16,9 @@ from kafka_s3.ports import Registries
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import ColumnBatch, Record, RecordBatch
 from kafka_s3.settings.model import Settings
-from kafka_s3.write.object_group import Body, OffsetSpan, WrittenObject
-from kafka_s3.write.writer import RangeWriter, Rejected
+from kafka_s3.write.object_group import Body, FinishedUpload, OffsetSpan, WrittenObject
+from kafka_s3.write.rejections import Rejected
+from kafka_s3.write.writer import RangeWriter
 
 GivenRecord = tuple[TopicPartition, Record]
 Keep = Callable[[str, bytes], None]
@@ -155,12 +156,12 @@ class _Upload:
     def part(self, member: int, body: bytes) -> None:
         self.parts[member] = self.parts.get(member, b"") + body
 
-    def close(self, bodies: Sequence[Body], holds: OffsetSpan) -> Sequence[str]:  # noqa: ARG002  # the port's signature
+    def finish(self, bodies: Sequence[Body], holds: OffsetSpan) -> FinishedUpload:  # noqa: ARG002  # the port's signature
         whole = [self.parts.get(number, b"") + body.last for number, body in enumerate(bodies)]
         for key, made, body in zip(self.keys, whole, bodies, strict=True):
             assert len(made) == body.size, f"{key}: {len(made)} bytes, {body.size} announced"
         self.closed(self.keys, whole)
-        return self.keys
+        return FinishedUpload.of(self.keys, bodies)
 
     def abort(self) -> None:
         self.parts.clear()

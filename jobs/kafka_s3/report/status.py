@@ -17,7 +17,7 @@ from kafka_s3.export.diagnosis import (
     TopicRejected,
     is_silence,
     of_log,
-    of_world,
+    of_snapshot,
     said,
     snapshot_ahead,
 )
@@ -61,7 +61,7 @@ class Status:
     open_plan: Plan | None
     partitions: tuple[PartitionStatus, ...]
     first_seen: tuple[str, ...]
-    left_out: tuple[ExcludedPartition, ...]
+    excluded: tuple[ExcludedPartition, ...]
     kafka_error: str | None
     problems: tuple[Problem, ...] = ()
 
@@ -109,27 +109,27 @@ def look(settings: Settings, log: Log, open_broker: Callable[[], Broker] | None,
     planned = log.open_plan(head) if head is not None else None
     entries = tuple(each.entry for each in committed[:entries_max])
     found: list[Problem] = []
-    world = ahead = None
+    snapshot = ahead = None
     kafka_error = None
     if open_broker is not None:
         try:
             broker = open_broker()
-            world = observe(settings, broker, head)
-            ahead = snapshot_ahead(settings, broker, head, world)
+            snapshot = observe(settings, broker, head)
+            ahead = snapshot_ahead(settings, broker, head, snapshot)
         except ExporterError as error:
             kafka_error = str(error)
             found.append(RunBlocked(error))
     if ahead is not None:
-        found += of_world(settings, log, head, ahead)
-    if world is None or head is not None:
+        found += of_snapshot(settings, log, head, ahead)
+    if snapshot is None or head is not None:
         found += of_log(settings, log, committed)
     return Status(
         name=settings.name,
         entries=entries,
         open_plan=planned.plan if planned is not None else None,
-        partitions=_partitions(entries, world),
-        first_seen=tuple(sorted(world.first_seen)) if world is not None else (),
-        left_out=world.left_out if world is not None else (),
+        partitions=_partitions(entries, snapshot),
+        first_seen=tuple(sorted(snapshot.first_seen)) if snapshot is not None else (),
+        excluded=snapshot.excluded if snapshot is not None else (),
         kafka_error=kafka_error,
         problems=tuple(found),
     )
@@ -143,8 +143,8 @@ def problems(settings: Settings, log: Log, open_broker: Callable[[], Broker] | N
         return (RunBlocked(error),)
 
 
-def _partitions(entries: tuple[Entry, ...], world: KafkaSnapshot | None) -> tuple[PartitionStatus, ...]:
-    topics = world.topics if world is not None else entries[0].topics if entries else {}
+def _partitions(entries: tuple[Entry, ...], snapshot: KafkaSnapshot | None) -> tuple[PartitionStatus, ...]:
+    topics = snapshot.topics if snapshot is not None else entries[0].topics if entries else {}
     skipped: Counter[TopicPartition] = Counter()
     for entry in entries:
         for done in entry.ranges:
@@ -153,7 +153,7 @@ def _partitions(entries: tuple[Entry, ...], world: KafkaSnapshot | None) -> tupl
     for name, state in sorted(topics.items()):
         for partition, position in sorted(state.positions.items()):
             tp = TopicPartition(name, partition)
-            offsets = world.offsets.get(tp) if world is not None else None
+            offsets = snapshot.offsets.get(tp) if snapshot is not None else None
             rows.append(PartitionStatus(tp, position, state.generation, offsets, skipped[tp]))
     return tuple(rows)
 

@@ -17,11 +17,12 @@ import msgspec
 
 from kafka_s3.errors import ConfigurationError, LogMissing, Problem
 from kafka_s3.events import Tell
-from kafka_s3.export.append import new_entry, put
+from kafka_s3.export.append import EntrySlot, entry, put
 from kafka_s3.export.exporter import Exporter
-from kafka_s3.export.run import accept
+from kafka_s3.export.positions import accept
 from kafka_s3.log.entries import Entry, Kind, RangeEntry, Restart, TopicState
-from kafka_s3.log.store import Committed, Log, Planned
+from kafka_s3.log.plans import OpenPlan
+from kafka_s3.log.store import Committed, Log
 from kafka_s3.plan.anomalies import Anomaly, ExcludedPartition
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.plan.planner import KafkaSnapshot, failed_under, observe
@@ -55,8 +56,8 @@ class Found:
 
     log: Log
     head: Committed
-    closes: Planned | None
-    world: KafkaSnapshot
+    closes: OpenPlan | None
+    snapshot: KafkaSnapshot
     moves: tuple[Move, ...]
 
 
@@ -66,22 +67,22 @@ def look(exporter: Exporter, targets: Mapping[TopicPartition, int]) -> Found:
     Reads the log back to the oldest range that is withdrawn.
     """
     exporter = exporter.at_work()
-    head, closes, world = _begin(exporter)
+    head, closes, snapshot = _begin(exporter)
     problems = [
         Problem(f"--to {tp}", str(offset), why)
         for tp, offset in sorted(targets.items())
-        if (why := _why_not(head.entry, world, tp, offset)) is not None
+        if (why := _why_not(head.entry, snapshot, tp, offset)) is not None
     ]
     moves, refused = _walk(exporter.log, {} if problems else targets)
     problems += refused
     problems += [
-        Problem(f"--to {move.tp}", str(move.asked), f"{_gone(move, world)}")
+        Problem(f"--to {move.tp}", str(move.asked), f"{_gone(move, snapshot)}")
         for move in moves
-        if move.position < world.offsets[move.tp].log_start
+        if move.position < snapshot.offsets[move.tp].log_start
     ]
     if problems:
         raise ConfigurationError(f"Connector {exporter.settings.name} cannot be rewound like this:", problems=problems)
-    return Found(exporter.log, head, closes, world, moves)
+    return Found(exporter.log, head, closes, snapshot, moves)
 
 
 def rewind(exporter: Exporter, found: Found, request: RunRequest) -> Committed:
@@ -102,19 +103,16 @@ def rewind(exporter: Exporter, found: Found, request: RunRequest) -> Committed:
         )
         for tp, move in moves.items()
     )
-    entry = new_entry(
-        exporter.settings,
-        request,
-        found.world.cluster_id,
-        found.head,
-        kind=Kind.REWIND,
-        topics=topics,
+    rewound = entry(
+        EntrySlot(exporter.settings, request, found.snapshot.cluster_id, found.head),
+        Kind.REWIND,
+        topics,
+        closes=found.closes,
+        failed=[each for each in failed_under(exporter.settings, found.head.entry) if each.tp not in moves],
         restarts=restarts,
-        failed=tuple(each for each in failed_under(exporter.settings, found.head.entry) if each.tp not in moves),
-        plan_sha256=None if found.closes is None else found.closes.sha256,
         reason="; ".join(f"{tp} from {move.before} to {move.position}" for tp, move in moves.items()),
     )
-    committed = put(found.log, entry)
+    committed = put(found.log, rewound)
     found.log.check_current()
     return committed
 
@@ -127,23 +125,23 @@ def accept_by_hand(
     Raises `ConfigurationError` if nothing is wrong with one, or if only a person can say where it goes on.
     """
     exporter = exporter.at_work()
-    head, closes, world = _begin(exporter)
+    head, closes, snapshot = _begin(exporter)
     problems = []
     accepted: dict[ExcludedPartition, None] = {}
     for name in names:
-        meant = [left for left in world.left_out if name in (left.tp.topic, str(left.tp))]
+        meant = [left for left in snapshot.excluded if name in (left.tp.topic, str(left.tp))]
         problems += [Problem("--accept", name, _why_not_acceptable(left)) for left in meant if left.resume is None]
         if not meant:
             problems.append(Problem("--accept", name, "nothing is wrong with it; `kafka-s3 status` says what is"))
         accepted |= dict.fromkeys(meant)
     if problems:
         raise ConfigurationError(f"Connector {exporter.settings.name} cannot accept this:", problems=problems)
-    committed = accept(exporter, request, head, world, list(accepted), tell, closes=closes)
+    committed = accept(exporter, request, head, snapshot, list(accepted), tell, closes=closes)
     exporter.log.check_current()
     return committed, tuple(accepted)
 
 
-def _begin(exporter: Exporter) -> tuple[Committed, Planned | None, KafkaSnapshot]:
+def _begin(exporter: Exporter) -> tuple[Committed, OpenPlan | None, KafkaSnapshot]:
     log = exporter.log
     head = log.newest()
     if head is None:
@@ -155,32 +153,32 @@ def _begin(exporter: Exporter) -> tuple[Committed, Planned | None, KafkaSnapshot
 
 
 def _why_not_acceptable(left: ExcludedPartition) -> str:
-    if left.trouble in (Anomaly.DELETED, Anomaly.UNREACHABLE):
+    if left.anomaly in (Anomaly.DELETED, Anomaly.MISSING, Anomaly.UNREACHABLE):
         return left.reason
     return f"{left.reason} Where its old records end, Kafka does not say: rewind it with --to {left.tp}=OFFSET"
 
 
-def _why_not(head: Entry, world: KafkaSnapshot, tp: TopicPartition, offset: int) -> str | None:
+def _why_not(head: Entry, snapshot: KafkaSnapshot, tp: TopicPartition, offset: int) -> str | None:
     """Why a partition cannot be rewound to an offset, or `None`; the rest of the log is not looked at."""
     position = head.position(tp)
     if position is None:
         return "the log does not know this partition; `kafka-s3 status` lists those that it does"
     if offset >= position:
         return f"not below its position {position}: a rewind only goes back"
-    left = world.why_left_out(tp)
-    if left is not None and left.trouble in (Anomaly.RECREATED, Anomaly.DELETED):
+    left = snapshot.why_excluded(tp)
+    if left is not None and left.anomaly in (Anomaly.RECREATED, Anomaly.DELETED):
         return f"{left.reason} --accept {tp.topic} begins it anew" if left.resume is not None else left.reason
-    if left is not None and left.trouble is Anomaly.UNREACHABLE:
+    if left is not None and left.anomaly is Anomaly.UNREACHABLE:
         return left.reason
-    if tp not in world.offsets:
+    if tp not in snapshot.offsets:
         return "the connector's configuration no longer asks for this topic"
-    if offset > world.offsets[tp].high_watermark:
-        return f"above the end of its log ({world.offsets[tp].high_watermark})"
+    if offset > snapshot.offsets[tp].high_watermark:
+        return f"above the end of its log ({snapshot.offsets[tp].high_watermark})"
     return None
 
 
-def _gone(move: Move, world: KafkaSnapshot) -> str:
-    start = world.offsets[move.tp].log_start
+def _gone(move: Move, snapshot: KafkaSnapshot) -> str:
+    start = snapshot.offsets[move.tp].log_start
     rounded = "" if move.asked == move.position else f", to begin where a committed range begins ({move.position})"
     return f"Kafka holds nothing below {start} any more{rounded}: what would be withdrawn could not be exported again"
 

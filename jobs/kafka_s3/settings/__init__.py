@@ -10,6 +10,7 @@ The way in, from the outside inwards:
 | `loading` | from files to settings; every problem at once |
 | `sources` | the places a value may come from, in their order: connector file, Airflow connections, worker file |
 | `files` | reads `.properties` and `.json` |
+| `manifests` | Strimzi's `KafkaConnector` in `.yaml` |
 | `variables` | `${env:…}`, `${file:…}`, `${secrets:…}` in values |
 | `reach` | what a connector may make this process look up, open and import |
 | `model` | `Settings`, what one run needs, made of what the topics made; the hash of what shapes bytes |
@@ -24,14 +25,19 @@ One module for each topic, with its properties, what is wrong with their values 
 | `kafka` | Java's client properties and what librdkafka calls them |
 | `kafka_client` | translates them; reads logins out of `sasl.jaas.config` |
 | `registry` | the schema registry behind AvroConverter |
+| `glue` | AWS Glue's schema registry behind AWSKafkaAvroConverter |
 | `converters` | what a record's bytes are: converters, the schema of plain JSON, the record's own metadata |
 | `formats` | what an object holds: formats, codecs, compression |
 | `values` | what of a record is written: values, keys, headers, tombstones, and what fits together |
 | `paths` | keys of objects: folders, partitioners, timestamps |
+| `template_rules` | what `export.path.template` has to be |
+| `path_template` | its text and placeholders |
+| `transforms` | single message transforms and predicates |
 | `completeness` | markers of complete time partitions |
 | `run` | bounds of a run, its log, what it may do where Kafka is not as the log left it |
 | `schedule` | when runs are due, and cron expressions, the DAGs of a connector |
 | `block_gzip` | the older Block-GZIP connector |
+| `neighbours` | other S3 sinks: their configuration in this exporter's properties |
 
 What they are written in:
 

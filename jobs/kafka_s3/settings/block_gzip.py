@@ -108,6 +108,7 @@ def clashes(given: Mapping[str, Given]) -> list[str]:
 _NO_PLACE: Final = {
     "partitioner.class": paths.DEFAULT_PARTITIONER,
     "s3.schema.partition.affix.type": "NONE",
+    paths.FILE_TEMPLATE: "",
     "store.kafka.keys": False,
     "store.kafka.headers": False,
     "format.class": formats.BLOCK_GZIP,

@@ -31,6 +31,7 @@ from kafka_s3.settings.properties import (
     Supported,
     near_match,
 )
+from kafka_s3.settings.transforms import rules as transforms
 from kafka_s3.settings.validation import ParsedConfig, forget_unread, parse_all
 from kafka_s3.settings.variables import Given
 
@@ -47,6 +48,7 @@ TOPICS: Final[dict[str, tuple[Property, ...]]] = {
     "Formats": formats.PROPERTIES,
     "Values, keys, headers, tombstones": values.PROPERTIES,
     "Converters": converters.PROPERTIES,
+    "Transforms": transforms.PROPERTIES,
     "The older Block-GZIP connector": block_gzip.PROPERTIES,
 }
 PREFIXES: Final[tuple[PropertyPrefix, ...]] = (
@@ -55,6 +57,7 @@ PREFIXES: Final[tuple[PropertyPrefix, ...]] = (
     *credentials.PREFIXES,
     *converters.PREFIXES,
     *registry.PREFIXES,
+    *transforms.PREFIXES,
 )
 PROPERTIES: Final[dict[str, Property]] = {prop.name: prop for table in TOPICS.values() for prop in table}
 
@@ -92,11 +95,11 @@ def validate(given: Mapping[str, Given], failed: frozenset[str]) -> ParsedConfig
 
 
 def find(name: str) -> Property | PropertyPrefix | None:
-    """The row of a property, else the family it belongs to, else `None`."""
+    """The row of a property, else the prefix it belongs to, else `None`."""
     if name in PROPERTIES:
         return PROPERTIES[name]
-    families = [family for family in PREFIXES if name.startswith(family.prefix)]
-    return max(families, key=lambda family: len(family.prefix)) if families else None
+    prefixes = [prefix for prefix in PREFIXES if name.startswith(prefix.prefix)]
+    return max(prefixes, key=lambda prefix: len(prefix.prefix)) if prefixes else None
 
 
 def unknown(name: str) -> str:
@@ -111,10 +114,10 @@ def unknown(name: str) -> str:
 
 def near_member(name: str) -> str:
     """The near match of a converter's misspelt option: Connect would leave it out without a word."""
-    family = find(name)
-    if not isinstance(family, PropertyPrefix) or family.prefix not in registry.OPTIONS:
+    prefix = find(name)
+    if not isinstance(prefix, PropertyPrefix) or prefix.prefix not in registry.OPTIONS:
         return ""
-    return near_match(name, [known for known in PROPERTIES if known.startswith(family.prefix)])
+    return near_match(name, [known for known in PROPERTIES if known.startswith(prefix.prefix)])
 
 
 def _check_member(name: str, config: ParsedConfig) -> None:
@@ -134,6 +137,6 @@ def _check_member(name: str, config: ParsedConfig) -> None:
         case Ignored(reason):
             config.rows.append(ResolvedProperty(name, HIDDEN, source, f"ignored: {reason}", ignored=True))
         case Supported():
-            return  # the rule about the family says who reads it
+            return  # the rule about the prefix says who reads it
         case _:
             assert_never(found.status)

@@ -12,6 +12,7 @@ from kafka_s3.joda.zones import zone
 from kafka_s3.settings import paths
 from kafka_s3.settings.paths import time_buckets
 from kafka_s3.settings.properties import AppliesWhen, Kind, Property
+from kafka_s3.settings.template_rules import TEMPLATE_PARTITIONER
 from kafka_s3.settings.validation import ParsedConfig
 
 ENABLE: Final = "export.completeness.marker.enable"
@@ -59,7 +60,8 @@ def apply_completeness_rules(config: ParsedConfig) -> None:
     partitioner = config.text("partitioner.class")
     if partitioner not in paths.TIME_BASED:
         short = partitioner if user_defined.is_path(partitioner) else partitioner.rpartition(".")[2]
-        message = f"paths of {short} have no time: use TimeBasedPartitioner, DailyPartitioner or HourlyPartitioner"
+        what = "do not follow from the time alone" if partitioner == TEMPLATE_PARTITIONER else "have no time"
+        message = f"paths of {short} {what}: use TimeBasedPartitioner, DailyPartitioner or HourlyPartitioner"
         config.add_problem(ENABLE, message)
         return
     if config.sure("timestamp.extractor") and config.text("timestamp.extractor") not in ("Record", "Wallclock"):

@@ -6,9 +6,20 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from kafka_s3.settings import block_gzip, validators
-from kafka_s3.settings.properties import REQUIRED, AppliesWhen, Choice, Ignored, Kind, Property, PropertyPrefix, Refused
-from kafka_s3.settings.validation import ParsedConfig
+from kafka_s3.errors import Problem
+from kafka_s3.settings import block_gzip, neighbours, validators
+from kafka_s3.settings.properties import (
+    HIDDEN,
+    REQUIRED,
+    AppliesWhen,
+    Choice,
+    Ignored,
+    Kind,
+    Property,
+    PropertyPrefix,
+    near_match,
+)
+from kafka_s3.settings.validation import ParsedConfig, show
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +44,6 @@ _RUNTIME = Ignored("the export runs on Airflow and Spark, not on a Connect worke
 _NO_WAIT = Ignored("converters are not retried; requests to a schema registry are, for up to a minute")
 _TOLERANT = AppliesWhen("errors.tolerance", ("all",))
 _DEAD_LETTERS = AppliesWhen("errors.deadletterqueue.topic.name", None)
-_TRANSFORMS = Refused(
-    "transforms are Java code that runs inside Connect",
-    "transform records before they reach the topic, or objects after the export",
-)
 PROPERTIES: tuple[Property, ...] = (
     Property(
         "name", Kind.STRING, REQUIRED, "Name of the connector, its DAG and its log.", check=validators.connector_name
@@ -117,8 +124,6 @@ PROPERTIES: tuple[Property, ...] = (
         check=validators.fraction,
         applies_when=AppliesWhen("errors.tolerance", ("all",)),
     ),
-    Property("transforms", Kind.LIST, (), "Single message transforms.", _TRANSFORMS),
-    Property("predicates", Kind.LIST, (), "Conditions of transforms.", _TRANSFORMS),
     Property("config.action.reload", Kind.STRING, "restart", "What Connect does when a secret changes.", _RUNTIME),
     Property("task.class", Kind.STRING, "", "Task class of the sink.", _RUNTIME),
     Property(
@@ -143,11 +148,47 @@ PROPERTIES: tuple[Property, ...] = (
 
 #: The longest prefix that fits decides.
 PREFIXES: Final[tuple[PropertyPrefix, ...]] = (
-    PropertyPrefix("transforms.", _TRANSFORMS),
-    PropertyPrefix("predicates.", _TRANSFORMS),
     PropertyPrefix("hive.", Ignored("the S3 sink has no Hive integration")),
     PropertyPrefix("confluent.", Ignored("no Confluent license or monitoring is involved")),
 )
+
+_CLOUD: Final = (
+    "is Confluent Cloud's managed S3 sink, which is another product with properties of its own: write its settings as"
+    f" those of connector.class={block_gzip.SINK}"
+)
+_SOURCE: Final = "is a source connector, which writes to Kafka: name the topics that it writes in a connector file"
+_OTHER: Final = f"is another product, and its properties are not looked at: write them as those of {block_gzip.SINK}"
+_DEBEZIUM: Final = "io.debezium.connector."
+
+
+def another_product(config: ParsedConfig) -> Problem | None:
+    """The one problem of a file for a connector that is neither of the S3 sinks; None if the file is for one of them.
+
+    A class that looks like a misspelling of ours is no other product.
+    """
+    given = config.given.get("connector.class")
+    if given is None or config.sure("connector.class"):
+        return None
+    text = given.text.strip()
+    choices = config.properties["connector.class"].choices
+    if text == "S3_SINK":
+        message = _CLOUD
+    elif text.startswith(_DEBEZIUM) or text.endswith("SourceConnector"):
+        message = _SOURCE
+    elif (same := neighbours.translated(text, _texts(config))) is not None:
+        message = f"is another product, which does not run here. The same in this exporter's properties:\n{same}"
+    elif "." in text and not near_match(text, [choice.name for choice in choices]):
+        message = _OTHER
+    else:
+        return None
+    shown = HIDDEN if config.is_secret("connector.class") else show("connector.class", text)
+    return Problem("connector.class", shown, message)
+
+
+def _texts(config: ParsedConfig) -> dict[str, str]:
+    """As they were written, with variables that have no value: those may be secrets."""
+    return {name: "${…}" if given.found else given.text for name, given in config.given.items()}
+
 
 #: What belongs to a Connect worker itself: accepted in the worker file, and without a meaning here.
 WORKER_NAMES: Final = frozenset(

@@ -10,11 +10,13 @@ from typing import Final
 
 from kafka_s3.avro.parse import SchemaError, parse_avro
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.settings import registry, validators
+from kafka_s3.protobuf.options import Options
+from kafka_s3.settings import glue, registry, validators
 from kafka_s3.settings.files import ANYWHERE, read_limited
+from kafka_s3.settings.glue import GlueSettings, build_glue
 from kafka_s3.settings.properties import AppliesWhen, Choice, Ignored, Kind, Property, PropertyPrefix
 from kafka_s3.settings.reach import Reach
-from kafka_s3.settings.registry import OPTIONS, SIDES, RegistrySettings, SubjectNames, build_registry
+from kafka_s3.settings.registry import OPTIONS, SIDES, RegistrySettings, SubjectNames, build_protobuf, build_registry
 from kafka_s3.settings.validation import ParsedConfig
 from kafka_s3.shown import plain
 
@@ -26,6 +28,8 @@ class Converter(enum.Enum):
     STRING = "org.apache.kafka.connect.storage.StringConverter"
     JSON = "org.apache.kafka.connect.json.JsonConverter"
     AVRO = "io.confluent.connect.avro.AvroConverter"
+    PROTOBUF = "io.confluent.connect.protobuf.ProtobufConverter"
+    GLUE_AVRO = "com.amazonaws.services.schemaregistry.kafkaconnect.AWSKafkaAvroConverter"
     BOOLEAN = "org.apache.kafka.connect.converters.BooleanConverter"
     SHORT = "org.apache.kafka.connect.converters.ShortConverter"
     INTEGER = "org.apache.kafka.connect.converters.IntegerConverter"
@@ -47,16 +51,9 @@ class ConverterSettings:
     schemas_enable: bool = False
     replace_null_with_default: bool = True
     schema_text: str | None = None
-    registry: RegistrySettings | None = None
+    registry: RegistrySettings | GlueSettings | None = None
     subject_names: SubjectNames = SubjectNames.TOPIC
-
-
-class HeaderConverter(enum.Enum):
-    """What a header's bytes are: text, or bytes (written in base64)."""
-
-    SIMPLE = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
-    STRING = "org.apache.kafka.connect.storage.StringConverter"
-    BYTE_ARRAY = "org.apache.kafka.connect.converters.ByteArrayConverter"
+    protobuf: Options = Options()
 
 
 class EnvelopeField(enum.Enum):
@@ -78,13 +75,15 @@ class Envelope:
     prefix: str = "_kafka_"
 
 
+#: Those whose values have the schemas of a registry.
+WITH_REGISTRY: Final = (Converter.AVRO, Converter.PROTOBUF, Converter.GLUE_AVRO)
 SCHEMA: Final = "export.value.schema"
 SCHEMA_FILE: Final = "export.value.schema.file"
 _NESTING_MAX: Final = 200
 JSON: Final = Converter.JSON.value
 _BYTES_WAY_OUT: Final = (
-    f"have the producers write Avro or JSON, or export the bytes as they are with {Converter.BYTE_ARRAY.value} and"
-    " ByteArrayFormat"
+    "have the producers write Avro, Protobuf or JSON, or export the bytes as they are with"
+    f" {Converter.BYTE_ARRAY.value} and ByteArrayFormat"
 )
 _CONVERTERS: Final = (
     *(Choice(converter.value) for converter in Converter),
@@ -92,34 +91,39 @@ _CONVERTERS: Final = (
         "io.confluent.connect.json.JsonSchemaConverter",
         refused=f"JSON under a schema of the registry is not read: {_BYTES_WAY_OUT}",
     ),
-    Choice(
-        "io.confluent.connect.protobuf.ProtobufConverter",
-        refused=f"Protobuf is not read: {_BYTES_WAY_OUT}",
+    *(
+        Choice(f"com.amazonaws.services.schemaregistry.kafkaconnect.{name}", refused=f"{what}: {_BYTES_WAY_OUT}")
+        for name, what in (
+            ("jsonschema.JsonSchemaConverter", "JSON under a schema of AWS Glue is not read"),
+            ("protobuf.ProtobufSchemaConverter", "Protobuf under a schema of AWS Glue is not read"),
+        )
     ),
 )
-_NO_TEXT: Final = (
-    f"headers are written as text or bytes, whatever they hold: set {HeaderConverter.SIMPLE.value},"
-    f" {HeaderConverter.STRING.value} or {HeaderConverter.BYTE_ARRAY.value}"
-)
+#: Connect's default converter of headers, which is one of nothing else.
+SIMPLE_HEADERS: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+_NO_HEADERS: Final = f"Connect does not take it for headers either: set {SIMPLE_HEADERS} or {Converter.STRING.value}"
 _HEADER_CONVERTERS: Final = (
-    *(Choice(converter.value) for converter in HeaderConverter),
+    Choice(SIMPLE_HEADERS),
+    *(Choice(each.value) for each in Converter if each not in WITH_REGISTRY),
     *(
-        Choice(each.value, refused=_NO_TEXT)
-        for each in Converter
-        if each not in (Converter.STRING, Converter.BYTE_ARRAY)
+        Choice(name, refused=_NO_HEADERS)
+        for name in (
+            *(each.value for each in WITH_REGISTRY),
+            "io.confluent.connect.json.JsonSchemaConverter",
+        )
     ),
 )
 KEYS: Final = AppliesWhen(
     "store.kafka.keys",
     (True,),
-    "store.kafka.keys=true or export.envelope contains key",
-    either=AppliesWhen("export.envelope", (EnvelopeField.KEY.value,)),
+    "store.kafka.keys=true, export.envelope contains key or transforms is set",
+    either=AppliesWhen("export.envelope", (EnvelopeField.KEY.value,), either=AppliesWhen("transforms", None)),
 )
 _HEADERS: Final = AppliesWhen(
     "store.kafka.headers",
     (True,),
-    "store.kafka.headers=true or export.envelope contains headers",
-    either=AppliesWhen("export.envelope", (EnvelopeField.HEADERS.value,)),
+    "store.kafka.headers=true, export.envelope contains headers or transforms is set",
+    either=AppliesWhen("export.envelope", (EnvelopeField.HEADERS.value,), either=AppliesWhen("transforms", None)),
 )
 _FEW = Ignored("schemas are few and small")
 _PLAIN_JSON = AppliesWhen(
@@ -140,14 +144,12 @@ def _converter(side: str) -> Property:
     return Property(name, Kind.CLASS, None, doc, choices=_CONVERTERS, shapes=True, applies_when=KEYS, lenient=True)
 
 
-def _json_rows(side: str) -> tuple[Property, ...]:
+def _json_options(side: str) -> tuple[Property, ...]:
     prefix = f"{side}.converter."
-    only = AppliesWhen(f"{side}.converter", (JSON,))
     envelope = AppliesWhen(f"{prefix}schemas.enable", (True,))
     if side == "value":
         with_file = AppliesWhen("export.value.schema.file", None, either=AppliesWhen("export.value.schema", None))
         envelope = AppliesWhen(envelope.name, envelope.values, either=with_file)
-    string = AppliesWhen(f"{side}.converter", (Converter.STRING.value,))
     return (
         Property(
             f"{prefix}schemas.enable",
@@ -157,7 +159,7 @@ def _json_rows(side: str) -> tuple[Property, ...]:
             if side == "value"
             else "Whether JsonConverter expects an envelope with a schema.",
             shapes=True,
-            applies_when=only,
+            applies_when=AppliesWhen(f"{side}.converter", (JSON,)),
             lenient=True,
         ),
         Property(
@@ -169,6 +171,14 @@ def _json_rows(side: str) -> tuple[Property, ...]:
             applies_when=envelope,
             lenient=True,
         ),
+    )
+
+
+def _json_rows(side: str) -> tuple[Property, ...]:
+    prefix = f"{side}.converter."
+    string = AppliesWhen(f"{side}.converter", (Converter.STRING.value,))
+    return (
+        *_json_options(side),
         Property(
             f"{prefix}encoding",
             Kind.STRING,
@@ -197,17 +207,22 @@ def envelope_field(text: str) -> str | None:
 
 
 PROPERTIES: Final[tuple[Property, ...]] = (
-    *(row for side in SIDES for row in (_converter(side), *_json_rows(side), *registry.properties(side))),
+    *(
+        row
+        for side in SIDES
+        for row in (_converter(side), *_json_rows(side), *registry.properties(side), *glue.properties(side))
+    ),
     Property(
         "header.converter",
         Kind.CLASS,
-        HeaderConverter.SIMPLE.value,
-        "Converter of headers: to text or to bytes.",
+        SIMPLE_HEADERS,
+        "Converter of headers. Their values are written as text; SimpleHeaderConverter writes 1.50 as 1.5.",
         choices=_HEADER_CONVERTERS,
         shapes=True,
         applies_when=_HEADERS,
         lenient=True,
     ),
+    *_json_options("header"),
     Property(
         "export.value.schema.file",
         Kind.STRING,
@@ -245,7 +260,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
 
 PREFIXES: Final[tuple[PropertyPrefix, ...]] = (
     *(PropertyPrefix(prefix, Ignored("no supported converter uses it")) for prefix in OPTIONS),
-    PropertyPrefix("header.converter.", Ignored("headers are written as they are")),
+    PropertyPrefix("header.converter.", Ignored("no supported converter of headers uses it")),
 )
 
 
@@ -269,8 +284,22 @@ def build_converter(config: ParsedConfig, side: str) -> ConverterSettings:
         schemas_enable=config.reads(f"{prefix}.schemas.enable") and config.flag(f"{prefix}.schemas.enable"),
         replace_null_with_default=config.in_effect(f"{prefix}.replace.null.with.default") is True,
         schema_text=config.optional(SCHEMA) if side == "value" and config.reads(SCHEMA) else None,
-        registry=build_registry(config, side),
+        registry=build_registry(config, side) or build_glue(config, side),
         subject_names=SubjectNames(config.text_in_effect(f"{prefix}.{side}.subject.name.strategy")),
+        protobuf=build_protobuf(config, side),
+    )
+
+
+def build_header_converter(config: ParsedConfig) -> ConverterSettings | None:
+    """`None`: SimpleHeaderConverter."""
+    name = config.text_in_effect("header.converter")
+    if name == SIMPLE_HEADERS:
+        return None
+    prefix = "header.converter"
+    return ConverterSettings(
+        Converter(name),
+        schemas_enable=config.reads(f"{prefix}.schemas.enable") and config.flag(f"{prefix}.schemas.enable"),
+        replace_null_with_default=config.in_effect(f"{prefix}.replace.null.with.default") is True,
     )
 
 

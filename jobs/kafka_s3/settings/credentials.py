@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,6 +22,7 @@ from kafka_s3.settings.properties import (
     near_match,
 )
 from kafka_s3.settings.validation import ParsedConfig
+from kafka_s3.settings.variables import Given
 
 
 class Chain(enum.Enum):
@@ -64,6 +65,8 @@ class UserDefinedProvider:
 
 
 Credentials = Chain | Anonymous | AssumeRole | UserDefinedProvider
+#: Aiven's Kafka Connect has this class: a pair of keys, under names of its own.
+AIVEN: Final = "io.aiven.kafka.connect.util.AivenAWSCredentialsProvider"
 _AWS1, _AWS2 = "com.amazonaws.auth", "software.amazon.awssdk.auth.credentials"
 
 PREFIX: Final = "s3.credentials.provider."
@@ -86,7 +89,11 @@ CHAINS: Final = {
 }
 #: What the first AWS SDK called them, where that is not the same under its own package.
 _OLDER: Final = {
-    DEFAULT: (f"{_AWS1}.DefaultAWSCredentialsProviderChain", "com.amazon.auth.DefaultAWSCredentialsProviderChain"),
+    DEFAULT: (
+        f"{_AWS1}.DefaultAWSCredentialsProviderChain",
+        "com.amazon.auth.DefaultAWSCredentialsProviderChain",
+        AIVEN,
+    ),
     f"{_AWS2}.ProfileCredentialsProvider": (f"{_AWS1}.profile.ProfileCredentialsProvider",),
     f"{_AWS2}.WebIdentityTokenFileCredentialsProvider": (f"{_AWS1}.WebIdentityTokenCredentialsProvider",),
 }
@@ -147,8 +154,22 @@ PROPERTIES: Final[tuple[Property, ...]] = (
 
 PREFIXES: Final[tuple[PropertyPrefix, ...]] = (PropertyPrefix(PREFIX, SUPPORTED),)  # a class of the user's own reads it
 
+#: The names that `AIVEN` reads, and the connector's own.
+_AIVEN_KEYS: Final = {
+    f"{PREFIX}access_key_id": "aws.access.key.id",
+    f"{PREFIX}secret_access_key": "aws.secret.access.key",
+}
+
 _KNOWN = (CLASS, *(prop.name for prop in _ROLE_PROPERTIES))
 _ENDINGS = tuple(name.removeprefix(PREFIX) for name in _KNOWN)
+
+
+def translated(given: Mapping[str, Given]) -> dict[str, Given]:
+    """What a connector file says, with the keys of Aiven's provider under the names that are read here."""
+    named = given.get(CLASS)
+    if named is None or named.text.strip() not in (AIVEN, AIVEN.rpartition(".")[2]):
+        return dict(given)
+    return {_AIVEN_KEYS.get(name, name): each for name, each in given.items()}
 
 
 def apply_credential_rules(config: ParsedConfig) -> None:

@@ -1,4 +1,4 @@
-"""Reads a configuration file: Java's `.properties`, or Connect's `.json`."""
+"""Reads a configuration file: Java's `.properties`, Connect's `.json` or Strimzi's `.yaml`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from typing import BinaryIO, Final
 from kafka_s3.errors import ConfigurationError, Problem
 from kafka_s3.settings.reach import Reach
 
+#: How the names of connector files end, in small or capital letters.
+SUFFIXES: Final = (".properties", ".json", ".yaml", ".yml")
 SIZE_MAX_BYTES: Final = 1 << 20  # read whole, so this is also the memory it takes, a few times over
 ANYWHERE: Final = Reach()
 _LINE = re.compile(r"\r\n|\r|\n")
@@ -32,14 +34,19 @@ class ConfigurationFile:
 
 
 def read(path: Path) -> ConfigurationFile:
-    """The properties of a `.properties` or `.json` file; `ConfigurationError` if it cannot be read as one."""
-    if path.suffix not in (".properties", ".json"):
-        raise ConfigurationError(f"{path} is neither a .properties nor a .json file.")
+    """The properties of a file, by how its name ends; `ConfigurationError` if it cannot be read as one."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ConfigurationError(f"The name of {path} has to end in one of {', '.join(SUFFIXES)}.")
     text = read_limited(path)
-    if path.suffix == ".json":
+    if suffix == ".json":
         file = parse_json(text, str(path))
-    else:
+    elif suffix == ".properties":
         file = ConfigurationFile(parse_properties(text, str(path)))
+    else:
+        from kafka_s3.settings.manifests import parse_manifest  # only who has such files pays for YAML
+
+        file = ConfigurationFile(*parse_manifest(text, str(path)))
     if not file.properties and not file.problems:
         raise ConfigurationError(f"{path} holds no property.", next="Describe a connector in it, or remove it.")
     return file
@@ -144,7 +151,11 @@ def _unescape(text: str) -> str | None:
 
 
 def parse_json(text: str, origin: str) -> ConfigurationFile:
-    """The properties of `{"name": …, "config": {…}, "tasks": []}` or of a flat object; null means unset."""
+    """The properties of a flat object or of any answer of Connect's REST API that holds one connector.
+
+    Those are `{"name": …, "config": {…}, "tasks": […], "type": "sink"}` and what `?expand=info` makes of it,
+    `{"orders": {"info": {…}, "status": {…}}}`. A null means unset.
+    """
     problems: list[Problem] = []
 
     def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -165,6 +176,7 @@ def parse_json(text: str, origin: str) -> ConfigurationFile:
         whole, wrong = None, "is not a configuration: it is nested too deeply."
     if not isinstance(whole, dict):
         raise ConfigurationError(f"{origin} {wrong}")
+    whole = _expanded(whole, origin)
     config = whole.get("config")
     flat = _unwrap(whole, config, problems) if isinstance(config, dict) else whole
     properties: dict[str, str] = {}
@@ -177,8 +189,22 @@ def parse_json(text: str, origin: str) -> ConfigurationFile:
     return ConfigurationFile(properties, tuple(problems))
 
 
+def _expanded(whole: dict[str, object], origin: str) -> dict[str, object]:
+    """What stands under `info` in an answer to `?expand=info`; another object as it is."""
+    answers = [each for each in whole.values() if isinstance(each, dict)]
+    infos = [info for each in answers if isinstance(info := each.get("info"), dict) and "config" in info]
+    if not infos or len(infos) != len(whole):
+        return whole
+    if len(infos) > 1:
+        raise ConfigurationError(
+            f"{origin} holds {len(infos)} connectors: {', '.join(sorted(whole))}.",
+            next="Write each connector into a file of its own.",
+        )
+    return infos[0]
+
+
 def _unwrap(whole: dict[str, object], config: dict[str, object], problems: list[Problem]) -> dict[str, object]:
-    for key in whole.keys() - {"name", "config", "tasks", "type"}:
+    for key in whole.keys() - {"name", "config", "tasks", "type", "initial_state"}:
         problems.append(Problem(key, None, 'stands beside "config": move it inside'))
     outer, inner = whole.get("name"), config.get("name")
     if outer is not None and inner is not None and outer != inner:

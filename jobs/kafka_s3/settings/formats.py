@@ -62,7 +62,35 @@ class Gzip:
     level: int | None = None
 
 
-Compression = NoCompression | Gzip
+@dataclass(frozen=True, slots=True)
+class Zstd:
+    """`s3.compression.type=zstd`; levels 1 to 22."""
+
+    level: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snappy:
+    """`s3.compression.type=snappy`, which has no levels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lz4:
+    """`s3.compression.type=lz4`; levels 1 to 12, from 3 on by a slower search."""
+
+    level: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bzip2:
+    """`s3.compression.type=bzip2`; levels 1 to 9, each 100 kB more of a block."""
+
+    level: int | None = None
+
+
+Compression = NoCompression | Gzip | Zstd | Snappy | Lz4 | Bzip2
+#: The lowest and the highest `s3.compression.level` of each type that has levels.
+LEVELS: Final = {"gzip": (0, 9), "zstd": (1, 22), "lz4": (1, 12), "bzip2": (1, 9)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +157,17 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         Kind.STRING,
         "none",
         "Compression of whole objects.",
-        choices=choices("none", "gzip"),
+        choices=choices("none", "gzip", "zstd", "snappy", "lz4", "bzip2"),
         shapes=True,
     ),
     Property(
         "s3.compression.level",
         Kind.INT,
         -1,
-        "Gzip level; -1 is the default, which is fast.",
+        "Compression level: 0 to 9 of gzip, 1 to 22 of zstd, 1 to 12 of lz4, 1 to 9 of bzip2; -1 is the default of"
+        " the type, which is fast but for bzip2.",
         minimum=-1,
-        maximum=9,
+        maximum=22,
         shapes=True,
     ),
     Property(
@@ -207,16 +236,32 @@ PROPERTIES: Final[tuple[Property, ...]] = (
 
 
 def apply_format_rules(config: ParsedConfig) -> None:
-    """Formats that compress by themselves exclude gzip, those of keys and headers where they are stored."""
-    if config.recognised["s3.compression.type"] != "gzip":
+    """Formats that compress by themselves exclude compression around them, also of keys and headers that are stored."""
+    kind = config.recognised["s3.compression.type"]
+    if kind in (None, "none"):
         return
     classes = {"s3.compression.type": ("data", config.recognised["format.class"])}
-    for kind in ("keys", "headers"):
-        if config.recognised[f"store.kafka.{kind}"] is True:
-            classes[f"{kind}.format.class"] = (kind, config.recognised[f"{kind}.format.class"])
-    for name, (kind, found) in classes.items():
+    for member in ("keys", "headers"):
+        if config.recognised[f"store.kafka.{member}"] is True:
+            classes[f"{member}.format.class"] = (member, config.recognised[f"{member}.format.class"])
+    for name, (member, found) in classes.items():
         if found in (AVRO, PARQUET, BLOCK_GZIP):
-            config.add_problem(name, f"Compression Type gzip not valid for {kind} format class: ( {found} ).")
+            config.add_problem(name, f"Compression Type {kind} not valid for {member} format class: ( {found} ).")
+    if config.sure("s3.compression.type", "s3.compression.level"):
+        _level(config, config.text("s3.compression.type"), config.number("s3.compression.level"))
+
+
+def _level(config: ParsedConfig, kind: str, level: int) -> None:
+    if level == -1:
+        return
+    if kind not in LEVELS:
+        config.add_problem("s3.compression.level", f"{kind} has no levels: remove it")
+        return
+    lowest, highest = LEVELS[kind]
+    if level > highest:
+        config.add_problem("s3.compression.level", f"Value must be no more than {highest} with {kind}")
+    elif level < lowest:
+        config.add_problem("s3.compression.level", f"Value must be at least {lowest} with {kind}, or -1")
 
 
 def build_file(config: ParsedConfig, name: str) -> FileSettings:
@@ -236,7 +281,18 @@ def build_file(config: ParsedConfig, name: str) -> FileSettings:
 
 
 def _compression(config: ParsedConfig) -> Compression:
-    if config.text("s3.compression.type") == "none":
-        return NoCompression()
-    level = config.number("s3.compression.level")
-    return Gzip(None if level == -1 else level)
+    given = config.number("s3.compression.level")
+    level = None if given == -1 else given
+    match config.text("s3.compression.type"):
+        case "gzip":
+            return Gzip(level)
+        case "zstd":
+            return Zstd(level)
+        case "snappy":
+            return Snappy()
+        case "lz4":
+            return Lz4(level)
+        case "bzip2":
+            return Bzip2(level)
+        case _:
+            return NoCompression()

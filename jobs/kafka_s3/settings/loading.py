@@ -21,6 +21,7 @@ from kafka_s3.settings import (
     kafka,
     paths,
     registry,
+    run,
     s3,
     schedule,
     values,
@@ -32,6 +33,7 @@ from kafka_s3.settings.properties import HIDDEN, REQUIRED, ResolvedProperty
 from kafka_s3.settings.reach import CLASSES, Reach
 from kafka_s3.settings.schedule import ScheduleSettings, build_schedule
 from kafka_s3.settings.sources import Gathered, gather
+from kafka_s3.settings.transforms import rules as transforms
 from kafka_s3.settings.validation import ParsedConfig, report_rows
 from kafka_s3.settings.validators import REEXPORT_SUFFIX
 from kafka_s3.settings.variables import Lookups
@@ -257,20 +259,25 @@ def _apply_rules(config: ParsedConfig) -> None:
     values.apply_value_rules(config)
     formats.apply_format_rules(config)
     converters.apply_converter_rules(config)
+    transforms.apply_transform_rules(config)
     block_gzip.apply_block_gzip_rules(config)
     registry.apply_registry_rules(config)
     schedule.apply_schedule_rules(config)
     s3.apply_s3_rules(config)
     credentials.apply_credential_rules(config)
     paths.apply_path_rules(config)
+    run.apply_limit_rules(config)
     completeness.apply_completeness_rules(config)
 
 
 def _find_user_defined(config: ParsedConfig, reach: Reach) -> None:
     """Look at classes of the user's own; only here, since Airflow's parse of a DAG must not import them."""
-    for name, methods in USER_DEFINED_METHODS.items():
-        path = config.text(name)
-        if config.sure(name) and user_defined.is_path(path):
+    named = {name: (config.text(name), methods) for name, methods in USER_DEFINED_METHODS.items() if config.sure(name)}
+    for name, path in transforms.own_classes(config).items():
+        is_predicate = name.startswith(f"{transforms.PREDICATES}.")
+        named[name] = path, user_defined.PREDICATE if is_predicate else user_defined.TRANSFORM
+    for name, (path, methods) in named.items():
+        if user_defined.is_path(path):
             if not reach.has_class(path):
                 if not reach.only_looks or name == credentials.CLASS:  # the others make objects, and none is made
                     config.add_problem(name, f"is not imported here: {CLASSES} does not allow it in this process")
@@ -282,7 +289,10 @@ def _find_user_defined(config: ParsedConfig, reach: Reach) -> None:
 
 
 def _all(problems: list[Problem], gathered: Gathered, config: ParsedConfig, client: Client) -> list[Problem]:
-    """Every problem once, in the order of names."""
+    """Every problem once, in the order of names; of a file for another product that alone."""
+    other = connect.another_product(config)
+    if other is not None:
+        return [other]
     everything = [*problems, *gathered.problems, *config.problems, *client.problems]
     return sorted(dict.fromkeys(everything), key=lambda problem: problem.name)
 
@@ -294,7 +304,8 @@ def settings_from_plan(configuration: Mapping[str, str], sha256: str, now: Setti
     asked because a plan names it: of its configuration only what shapes objects is read, and a class of the user's own
     only if today's configuration names the same one. How to reach Kafka, S3 and the registry is today's alone.
     """
-    for name in USER_DEFINED_METHODS:
+    own = [name for name in configuration if transforms.is_member(name) and name.endswith(".type")]
+    for name in (*USER_DEFINED_METHODS, *own):
         text = configuration.get(name, "")
         if user_defined.is_path(text) and text != now.resolved.get(name):
             return None
@@ -313,4 +324,6 @@ def settings_from_plan(configuration: Mapping[str, str], sha256: str, now: Setti
 def _shapes(name: str) -> bool:
     """Whether a property says how objects are made. An AvroConverter needs the registry's address, and asks nobody."""
     prop = catalogue.PROPERTIES.get(name)
+    if transforms.is_member(name):
+        return True
     return name == kafka.READING or (prop is not None and (prop.shapes or name.endswith(".schema.registry.url")))

@@ -21,6 +21,7 @@ from kafka_s3.settings.paths import (
     Partitioner,
     RecordTime,
     SchemaAffix,
+    TemplatePartitioner,
     TimePartitioner,
     build_layout,
     build_partitioner,
@@ -30,6 +31,8 @@ from kafka_s3.settings.registry import without_login
 from kafka_s3.settings.run import OPEN_OBJECTS_MAX, Limits, Policies, build_limits, build_log_key, build_policies
 from kafka_s3.settings.s3 import S3Settings, build_s3
 from kafka_s3.settings.schedule import ScheduleSettings, build_schedule
+from kafka_s3.settings.transforms import rules as transforms
+from kafka_s3.settings.transforms.chain import NO_CHAIN, ChainSettings
 from kafka_s3.settings.validation import ParsedConfig, show
 from kafka_s3.settings.values import FormatSettings, build_format
 from kafka_s3.settings.variables import Given
@@ -72,6 +75,7 @@ class Settings:
     reexport_dir: str = "reexport"
     completeness: Completeness | None = None
     log_key: LogKey = field(default=NO_KEY, repr=False)
+    chain: ChainSettings = NO_CHAIN
     hidden: frozenset[str] = field(default=frozenset(), repr=False)
 
     def exports(self, topic: str) -> bool:
@@ -85,6 +89,7 @@ def build_settings(config: ParsedConfig, client: Client, session_token: Given | 
     """The settings behind settled values; call it only if there was no problem."""
     resolved = _resolved(config, client)
     content, partitioner = build_format(config), build_partitioner(config)
+    chain = transforms.build_chain(config)
     naming = Naming.BLOCK_GZIP if block_gzip.is_meant(config.given) else Naming.CONNECT
     return Settings(
         name=config.text("name"),
@@ -95,7 +100,8 @@ def build_settings(config: ParsedConfig, client: Client, session_token: Given | 
         partitioner=partitioner,
         schema_affix=SchemaAffix(config.text("s3.schema.partition.affix.type")),
         limits=build_limits(config),
-        layout=build_layout(config, naming),
+        layout=build_layout(config, naming, routed=chain.routes),
+        chain=chain,
         log_root=config.text("export.log.dir"),
         log_key=build_log_key(config),
         s3=build_s3(config, session_token),
@@ -119,6 +125,8 @@ def build_settings(config: ParsedConfig, client: Client, session_token: Given | 
 def _reads_timestamps(content: FormatSettings, partitioner: Partitioner) -> bool:
     """Whether the timestamp of every record is looked at anyway, so that noting it costs next to nothing."""
     by_time = isinstance(partitioner, TimePartitioner) and isinstance(partitioner.extractor, RecordTime)
+    if isinstance(partitioner, TemplatePartitioner):
+        by_time = partitioner.has_time and isinstance(partitioner.extractor, RecordTime)
     in_record = EnvelopeField.TIMESTAMP in content.envelope.fields
     return by_time or in_record or content.file.format is Format.BLOCK_GZIP
 
@@ -143,11 +151,16 @@ def _resolved(config: ParsedConfig, client: Client) -> dict[str, str]:
     """
     resolved = {READING: client.isolation_level, "consumer.override.auto.offset.reset": client.start}
     for name, value in config.values.items():
-        honoured = isinstance(config.properties[name].status, Supported)
+        prop = config.properties[name]
+        honoured = isinstance(prop.status, Supported) and not (prop.quiet and value == prop.default)
         unresolved = name in config.given and not config.given[name].resolved
-        honoured = honoured and config.applies(config.properties[name])
+        honoured = honoured and config.applies(prop)
         if honoured and not unresolved and not _is_left_out(name, config):
             resolved[name] = _shown(name, value)
+    for name in (transforms.TRANSFORMS, transforms.PREDICATES):
+        if not resolved.get(name):  # so that a plan without transforms says what it always said
+            resolved.pop(name, None)
+    resolved |= transforms.members(config)
     return dict(sorted(resolved.items()))
 
 
@@ -155,7 +168,9 @@ def shown(config: ParsedConfig) -> tuple[tuple[str, str], ...]:
     """What was set, as anybody may see it: secrets and credentials are hidden, variables stand as they are."""
     rows = []
     for name, given in sorted(config.given.items()):
-        if name not in config.properties or _is_secret(name, config):
+        if transforms.is_member(name):
+            rows.append((name, HIDDEN if given.secret else show(name, given.text)))
+        elif name not in config.properties or _is_secret(name, config):
             rows.append((name, HIDDEN))
         elif not given.resolved or not config.sure(name):
             rows.append((name, show(name, given.text)))
@@ -182,17 +197,20 @@ def _shown(name: str, value: Value) -> str:
 def _hash(config: ParsedConfig, resolved: dict[str, str]) -> str:
     """SHA-256 over the properties that shape the bytes, names or contents of objects, as canonical JSON.
 
-    These are: topics, converters with what they read by, formats with their options, companions, the envelope,
-    flush.size, s3.part.size, the partitioner, the parts of keys, what tombstones and bad records do, the size of a
-    range, the isolation level (`Property.shapes`). Of a file with a schema it is what the file says. Left out,
-    because a plan made under another value yields the same objects: how to reach Kafka, S3 and the registry,
-    credentials (secrets always), encryption and ACL, retries, time-outs, tasks.max, the schedule (a plan holds its
-    logical time), limits of batches (a plan holds its ranges), where a new topic starts, where dead letters go.
+    These are: topics, converters with what they read by, transforms and predicates with their options, formats with
+    their options, companions, the envelope, flush.size, s3.part.size, the partitioner, the parts of keys, what
+    tombstones and bad records do, the size of a range, the isolation level (`Property.shapes`). Of a file with a schema
+    it is what the file says. Left out, because a plan made under another value yields the same objects: how to reach
+    Kafka, S3 and the registry, credentials (secrets always), encryption and ACL, retries, time-outs, tasks.max, the
+    schedule (a plan holds its logical time), limits of batches (a plan holds its ranges), where a new topic starts,
+    where dead letters go.
     """
     shaping = {
         name: value
         for name, value in resolved.items()
-        if name == READING or (name in config.properties and config.properties[name].shapes)
+        if name == READING
+        or transforms.is_member(name)
+        or (name in config.properties and config.properties[name].shapes)
     }
     canonical = json.dumps(shaping, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()

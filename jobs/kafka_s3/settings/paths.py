@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafka_s3 import user_defined
-from kafka_s3.joda import JodaError
+from kafka_s3.file_template import TemplateError as NameTemplateError
+from kafka_s3.file_template import parse_file_template
+from kafka_s3.joda import JodaError, LocaleUnknown
 from kafka_s3.joda.patterns import compile_pattern
 from kafka_s3.joda.zones import zone
 from kafka_s3.naming import KeyLayout, Naming, leads_out
-from kafka_s3.settings import validators
+from kafka_s3.settings import template_rules, validators
+from kafka_s3.settings.path_template import Part
 from kafka_s3.settings.properties import AppliesWhen, Choice, Kind, Property, Refused, UserDefined, choices
+from kafka_s3.settings.template_rules import TEMPLATE_PARTITIONER, has_time, template_parts
 from kafka_s3.settings.validation import ParsedConfig
 
 _HOUR_MS: Final = 3_600_000
@@ -62,7 +66,21 @@ class TimePartitioner:
     extractor: Extractor
 
 
-Partitioner = DefaultPartitioner | FieldPartitioner | TimePartitioner | UserDefined
+@dataclass(frozen=True, slots=True)
+class TemplatePartitioner:
+    """Text, fields, headers and times in any order (`export.path.template`)."""
+
+    parts: tuple[Part, ...]
+    timezone: str
+    locale: str
+    extractor: Extractor
+
+    @property
+    def has_time(self) -> bool:
+        return has_time(self.parts)
+
+
+Partitioner = DefaultPartitioner | FieldPartitioner | TimePartitioner | TemplatePartitioner | UserDefined
 
 
 class SchemaAffix(enum.Enum):
@@ -73,6 +91,7 @@ class SchemaAffix(enum.Enum):
     SUFFIX = "SUFFIX"
 
 
+FILE_TEMPLATE: Final = "file.name.template"
 _STORAGE: Final = "io.confluent.connect.storage"
 DEFAULT_PARTITIONER: Final = f"{_STORAGE}.partitioner.DefaultPartitioner"
 FIELD_PARTITIONER: Final = f"{_STORAGE}.partitioner.FieldPartitioner"
@@ -80,14 +99,17 @@ TIME_PARTITIONER: Final = f"{_STORAGE}.partitioner.TimeBasedPartitioner"
 DAILY_PARTITIONER: Final = f"{_STORAGE}.partitioner.DailyPartitioner"
 HOURLY_PARTITIONER: Final = f"{_STORAGE}.partitioner.HourlyPartitioner"
 TIME_BASED: Final = (TIME_PARTITIONER, DAILY_PARTITIONER, HOURLY_PARTITIONER)
-_PARTITIONERS = tuple(
-    Choice(name, (f"io.confluent.connect.hdfs.partitioner.{name.rpartition('.')[2]}",))
-    for name in (DEFAULT_PARTITIONER, FIELD_PARTITIONER, *TIME_BASED)
+_PARTITIONERS = (
+    *(
+        Choice(name, (f"io.confluent.connect.hdfs.partitioner.{name.rpartition('.')[2]}",))
+        for name in (DEFAULT_PARTITIONER, FIELD_PARTITIONER, *TIME_BASED)
+    ),
+    Choice(TEMPLATE_PARTITIONER),
 )
 _EXTRACTORS = tuple(
     Choice(name, (f"{TIME_PARTITIONER}${name}TimestampExtractor",)) for name in ("Wallclock", "Record", "RecordField")
 )
-TIME: Final = AppliesWhen("partitioner.class", TIME_BASED, user_defined=True)
+TIME: Final = AppliesWhen("partitioner.class", (*TIME_BASED, TEMPLATE_PARTITIONER), user_defined=True)
 _FORMATTED = AppliesWhen("partitioner.class", (TIME_PARTITIONER,), user_defined=True)
 _BY_FIELD = AppliesWhen("partitioner.class", (FIELD_PARTITIONER,), user_defined=True)
 _BY_FIELD_TIME = AppliesWhen("timestamp.extractor", ("RecordField",), user_defined=True)
@@ -127,6 +149,16 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         shapes=True,
     ),
     Property(
+        FILE_TEMPLATE,
+        Kind.STRING,
+        "",
+        "Name of an object in its folder, without suffixes and extension; unset, the sink's. It has {{topic}},"
+        " {{partition}} and {{start_offset}} once each (with zeros: {{start_offset:padding=true}}), text between the"
+        " numbers, and ends with a number.",
+        shapes=True,
+        quiet=True,
+    ),
+    Property(
         "s3.schema.partition.affix.type",
         Kind.STRING,
         "NONE",
@@ -152,6 +184,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         shapes=True,
         applies_when=_BY_FIELD,
     ),
+    template_rules.PROPERTY,
     Property(
         "partition.duration.ms",
         Kind.LONG,
@@ -174,8 +207,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "locale",
         Kind.STRING,
         "",
-        "Language of names in the path, as a tag such as en or pt-BR.",
-        check=validators.locale,
+        "Language of the names in path.format (months, days, zones), as a tag such as en or pt-BR.",
         shapes=True,
         applies_when=TIME,
     ),
@@ -226,7 +258,10 @@ def apply_path_rules(config: ParsedConfig) -> None:
         config.add_problem(
             "partition.field.name", "Partition field name cannot be null or empty when using FieldPartitioner."
         )
+    _file_name(config)
     _time(config)
+    if config.recognised["partitioner.class"] == TEMPLATE_PARTITIONER:
+        template_rules.apply_template_rules(config)
 
 
 def _folders(config: ParsedConfig) -> None:
@@ -241,9 +276,22 @@ def _folders(config: ParsedConfig) -> None:
         config.add_problem("file.delim", "must not contain directory.delim: object names could not be parsed")
 
 
+def _file_name(config: ParsedConfig) -> None:
+    """A template of names tells any two objects apart, or is refused."""
+    if not config.sure(FILE_TEMPLATE, "directory.delim") or not config.text(FILE_TEMPLATE):
+        return
+    try:
+        parse_file_template(config.text(FILE_TEMPLATE))
+    except NameTemplateError as error:
+        config.add_problem(FILE_TEMPLATE, str(error))
+        return
+    if config.text("directory.delim") != "/":
+        config.add_problem(FILE_TEMPLATE, "requires directory.delim=/, which no topic contains")
+
+
 def _time(config: ParsedConfig) -> None:
     """What a time-based partitioner needs, in the sink's words; its pattern is tried."""
-    if config.recognised["partitioner.class"] not in TIME_BASED:
+    if not is_time_based(config):
         return
     for name in ("locale", "timezone"):
         if config.sure(name) and not config.text(name).strip():
@@ -260,7 +308,7 @@ def _time(config: ParsedConfig) -> None:
                 "partition.duration.ms",
                 "Partition duration needs to be a positive. One hour is 3600000, a day 86400000.",
             )
-    if config.sure("path.format", "directory.delim"):
+    if config.recognised["partitioner.class"] in TIME_BASED and config.sure("path.format", "directory.delim"):
         _pattern(config)
 
 
@@ -268,8 +316,16 @@ def _pattern(config: ParsedConfig) -> None:
     """The pattern is tried, in another zone and language if those are wrong themselves."""
     in_zone = zone(config.text("timezone") if config.sure("timezone") else "UTC")
     locale = config.text("locale").strip() if config.sure("locale") else "en"
+    pattern = time_buckets(config)[1]
     try:
-        path = compile_pattern(time_buckets(config)[1], in_zone, locale)(0)
+        try:
+            path = compile_pattern(pattern, in_zone, locale)(0)
+        except LocaleUnknown:
+            message = (
+                "The locale is not known, and path.format has names in it; use a language tag like en, fr-FR or pt-BR"
+            )
+            config.add_problem("locale", message)
+            path = compile_pattern(pattern, in_zone, "en")(0)
     except JodaError as error:
         config.add_problem("path.format", str(error))
         return
@@ -277,13 +333,15 @@ def _pattern(config: ParsedConfig) -> None:
         config.add_problem("path.format", "no part of a path may be '.' or '..': keys would leave their folder")
 
 
-def build_layout(config: ParsedConfig, naming: Naming) -> KeyLayout:
+def build_layout(config: ParsedConfig, naming: Naming, *, routed: bool = False) -> KeyLayout:
     return KeyLayout(
         topics_dir=config.text("topics.dir"),
         directory_delim=config.text("directory.delim"),
         file_delim=config.text("file.delim"),
         offset_pad_width=config.number("filename.offset.zero.pad.width"),
         naming=naming,
+        file_template=parse_file_template(config.text(FILE_TEMPLATE)) if config.text(FILE_TEMPLATE) else (),
+        routed=routed,
     )
 
 
@@ -295,8 +353,10 @@ def build_partitioner(config: ParsedConfig) -> Partitioner:
         return FieldPartitioner(config.listed("partition.field.name"))
     if user_defined.is_path(name):
         return UserDefined(name)
-    duration_ms, pattern = time_buckets(config)
     timezone, locale = config.text("timezone"), config.text("locale").strip()
+    if name == TEMPLATE_PARTITIONER:
+        return TemplatePartitioner(template_parts(config), timezone, locale, _extractor(config))
+    duration_ms, pattern = time_buckets(config)
     return TimePartitioner(duration_ms, pattern, timezone, locale, _extractor(config))
 
 
@@ -326,4 +386,5 @@ def time_buckets(config: ParsedConfig) -> tuple[int, str]:
 
 
 def is_time_based(config: ParsedConfig) -> bool:
-    return config.text("partitioner.class") in TIME_BASED
+    """Whether paths have a time of each record."""
+    return config.recognised["partitioner.class"] in TIME_BASED or has_time(template_parts(config))

@@ -140,6 +140,8 @@ class Property:
     `check` sees the trimmed text (of a list: each element) and says what is wrong with it, without repeating it:
     the value may be a secret. `shapes`: the value shapes the bytes, names or contents of objects, so that another
     value means another plan. `untrimmed`: Connect reads the value with its surrounding white space.
+    `quiet`: at its default no plan shows it, so that the hash of a configuration is what it was before there was such a
+    property.
     `user_defined`: beside the choices, a class of the user's own is one, as `module:Class`. `lenient`: what is wrong
     with it matters only where it is read, as with the options of a converter that nobody asks.
     """
@@ -156,6 +158,7 @@ class Property:
     out_of_range: str = ""
     check: Callable[[str], str | None] | None = None
     shapes: bool = False
+    quiet: bool = False
     untrimmed: bool = False
     user_defined: bool = False
     applies_when: AppliesWhen | None = None

@@ -1,14 +1,16 @@
-"""The schema registry behind AvroConverter: its properties, rules about them, and what they are in the settings."""
+"""The schema registry behind AvroConverter and ProtobufConverter: its properties, rules about them, and what they are
+in the settings."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from kafka_s3.errors import Problem
+from kafka_s3.protobuf.options import Options
 from kafka_s3.settings import validators
 from kafka_s3.settings.kafka_client import Client, ClientLayer, translate_stores
 from kafka_s3.settings.properties import (
@@ -27,6 +29,8 @@ from kafka_s3.settings.variables import Given
 
 #: Whose options these are.
 AVRO_CONVERTER: Final = "io.confluent.connect.avro.AvroConverter"
+PROTOBUF_CONVERTER: Final = "io.confluent.connect.protobuf.ProtobufConverter"
+CONVERTERS: Final = (AVRO_CONVERTER, PROTOBUF_CONVERTER)
 SIDES: Final = ("value", "key")
 #: What the options of a converter begin with, a misspelt one among them.
 OPTIONS: Final = tuple(f"{side}.converter." for side in SIDES)
@@ -73,9 +77,9 @@ class RegistrySettings:
 
 
 def properties(side: str) -> tuple[Property, ...]:
-    """Those of one side's AvroConverter."""
+    """Those of one side's AvroConverter or ProtobufConverter."""
     prefix = f"{side}.converter."
-    only = AppliesWhen(f"{side}.converter", (AVRO_CONVERTER,))
+    only = AppliesWhen(f"{side}.converter", CONVERTERS)
     return (
         Property(
             f"{prefix}schema.registry.url",
@@ -97,6 +101,7 @@ def properties(side: str) -> tuple[Property, ...]:
             lenient=True,
         ),
         *_login_rows(prefix, only),
+        *_protobuf_rows(side),
         *_ignored_rows(prefix),
     )
 
@@ -135,6 +140,42 @@ def _login_rows(prefix: str, only: AppliesWhen) -> tuple[Property, ...]:
     )
 
 
+def _protobuf_rows(side: str) -> tuple[Property, ...]:
+    """What changes the fields of a message (`protobuf.options`)."""
+    docs = {
+        "enhanced.protobuf.schema.support": "Keep packages in the names of messages and enums.",
+        "generalized.sum.type.support": "Mark enums and oneofs as Connect's own, for other converters.",
+        "flatten.unions": "Make the fields of a oneof fields of its message, not of a struct of their own.",
+        "generate.index.for.unions": "Append the index of a oneof to the name of its struct.",
+        "generate.struct.for.nulls": "Replace an absent message by a struct of defaults.",
+        "int.for.enums": "Read enums as numbers, not as names.",
+        "optional.for.nullables": "Make only fields with the label optional nullable.",
+        "optional.for.proto2": "Read an absent optional field of proto2 as null, not as its default.",
+        "wrapper.for.nullables": "Make only wrappers (google.protobuf.Int32Value …) nullable, not plain numbers.",
+        "wrapper.for.raw.primitives": "Read a wrapper as the value inside, also at the root.",
+    }
+    only = AppliesWhen(f"{side}.converter", (PROTOBUF_CONVERTER,))
+    defaults = Options()
+    return tuple(
+        Property(
+            f"{side}.converter.{name}",
+            Kind.BOOLEAN,
+            bool(getattr(defaults, name.replace(".", "_"))),
+            doc,
+            shapes=True,
+            applies_when=only,
+            lenient=True,
+        )
+        for name, doc in docs.items()
+    )
+
+
+def build_protobuf(config: ParsedConfig, side: str) -> Options:
+    """The options of a ProtobufConverter; the defaults where there is another."""
+    names = [each.name for each in fields(Options)]
+    return Options(**{name: config.in_effect(f"{side}.converter.{name.replace('_', '.')}") is True for name in names})
+
+
 def _ignored_rows(prefix: str) -> tuple[Property, ...]:
     writing = (
         "auto.register.schemas",
@@ -150,8 +191,6 @@ def _ignored_rows(prefix: str) -> tuple[Property, ...]:
         "discard.type.doc.default",
         "allow.optional.map.keys",
         "flatten.singleton.unions",
-        "flatten.unions",
-        "generalized.sum.type.support",
         "ignore.default.for.nullables",
         "avro.use.logical.type.converters",
         "specific.avro.reader",
@@ -164,7 +203,9 @@ def _ignored_rows(prefix: str) -> tuple[Property, ...]:
         "use.latest.version": Ignored("every value is read with the schema that it names"),
     }
     return tuple(
-        Property(f"{prefix}{name}", Kind.STRING, "", "An option of AvroConverter.", status, lenient=True)
+        Property(
+            f"{prefix}{name}", Kind.STRING, "", "An option of AvroConverter or ProtobufConverter.", status, lenient=True
+        )
         for name, status in reading.items()
     )
 
@@ -182,19 +223,19 @@ PREFIXES: Final[tuple[PropertyPrefix, ...]] = tuple(
 
 def apply_registry_rules(config: ParsedConfig) -> None:
     for side in SIDES:
-        if _is_avro(config, side):
-            _login_rules(config, f"{side}.converter.")
+        if _asks(config, side):
+            _login_rules(config, side)
             _tls_rules(config, side)
         else:
             for name in _tls_given(config, side):
-                meaning = f"ignored unless {side}.converter=AvroConverter"
+                meaning = f"ignored unless {AppliesWhen(f'{side}.converter', CONVERTERS).condition()}"
                 source = config.given[name].source.value
                 config.rows.append(ResolvedProperty(name, HIDDEN, source, meaning, ignored=True))
 
 
 def build_registry(config: ParsedConfig, side: str) -> RegistrySettings | None:
     """How to reach the registry of one side's converter; `None` where it has none."""
-    if not _is_avro(config, side):
+    if not _asks(config, side):
         return None
     prefix = f"{side}.converter."
     urls = config.listed(f"{prefix}{_URL}")
@@ -237,15 +278,16 @@ def _login(url: str) -> str | None:
     return f"{unquote(parts.username)}:{unquote(parts.password or '')}"
 
 
-def _is_avro(config: ParsedConfig, side: str) -> bool:
+def _asks(config: ParsedConfig, side: str) -> bool:
     name = f"{side}.converter"
-    return config.sure(name) and config.reads(name) and config.text(name) == AVRO_CONVERTER
+    return config.sure(name) and config.reads(name) and config.text(name) in CONVERTERS
 
 
-def _login_rules(config: ParsedConfig, prefix: str) -> None:
+def _login_rules(config: ParsedConfig, side: str) -> None:
+    prefix, converter = f"{side}.converter.", config.text(f"{side}.converter").rpartition(".")[2]
     url, source, bearer = f"{prefix}{_URL}", f"{prefix}{_SOURCE}", f"{prefix}{_BEARER}"
     if config.sure(url) and not config.listed(url):
-        config.add_problem(url, "is required by AvroConverter")
+        config.add_problem(url, f"is required by {converter}")
     by_user = config.sure(source) and config.text(source) == USER_INFO
     if by_user and not any(f"{prefix}{name}" in config.given for name in _USER_INFO):
         config.add_problem(f"{prefix}{_USER_INFO[0]}", f"is required by {_SOURCE}=USER_INFO")

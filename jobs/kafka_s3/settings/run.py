@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from kafka_s3 import user_defined
 from kafka_s3.settings import paths, validators
 from kafka_s3.settings.properties import REQUIRED, Choice, Ignored, Kind, Property, Refused
 from kafka_s3.settings.validation import ParsedConfig
 from kafka_s3.signing import NO_KEY, LogKey
 
-OPEN_OBJECTS_MAX: Final = 300  # where partitioner.max.open.files is not set: each holds a compressor of 0.3 MiB
+#: Where partitioner.max.open.files is not set: each holds a compressor of 0.3 MiB, of bzip2 0.9 MiB.
+OPEN_OBJECTS_MAX: Final = 300
 MIN_PART_SIZE: Final = 5 * 1024 * 1024  # S3's own minimum for every part but the last
 
 
@@ -25,7 +27,8 @@ class Limits:
     `batch_records_max`, `batch_bytes_max`: what one commit covers (`export.batch.records.max`, `.bytes.max`).
     `catchup_batches_max`: missed schedule boundaries that get a batch of their own (`export.catchup.batches.max`).
     `open_objects_max`: paths that are open at once (`partitioner.max.open.files`).
-    `object_bytes_max`: bytes of records per object, before compression (`export.object.bytes.max`).
+    `object_bytes_max`: bytes of an object's records before compression (`export.object.bytes.max`), or of the object
+    itself where `object_bytes_written` (`export.object.bytes.of=object`).
     `rotate_interval_ms`: record time per object, of time-based partitioners (`rotate.interval.ms`).
     """
 
@@ -39,6 +42,7 @@ class Limits:
     open_objects_max: int = OPEN_OBJECTS_MAX
     object_bytes_max: int | None = None
     rotate_interval_ms: int | None = None
+    object_bytes_written: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,17 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         shapes=True,
     ),
     Property(
+        "export.object.bytes.of",
+        Kind.STRING,
+        "records",
+        "What export.object.bytes.max counts: records before compression, or the object itself. That is looked at after"
+        " each 256 KiB of records, so an object is larger than the limit by at most what these become, and in"
+        " ParquetFormat by a row group.",
+        choices=(Choice("records"), Choice("object")),
+        shapes=True,
+        quiet=True,
+    ),
+    Property(
         "export.catchup.batches.max",
         Kind.INT,
         168,
@@ -166,6 +181,17 @@ PROPERTIES: Final[tuple[Property, ...]] = (
 )
 
 
+def apply_limit_rules(config: ParsedConfig) -> None:
+    """What limits need together."""
+    of = "export.object.bytes.of"
+    if not config.sure(of, "export.object.bytes.max", "format.class") or config.text(of) != "object":
+        return
+    if config.number("export.object.bytes.max") <= 0:
+        config.add_problem(of, "counts for export.object.bytes.max, which is not set: set it to a number of bytes")
+    if user_defined.is_path(config.text("format.class")):
+        config.add_problem(of, "a format of your own may keep bytes back as it likes: set records")
+
+
 def build_limits(config: ParsedConfig) -> Limits:
     return Limits(
         flush_size=config.number("flush.size"),
@@ -177,6 +203,7 @@ def build_limits(config: ParsedConfig) -> Limits:
         catchup_batches_max=config.number("export.catchup.batches.max"),
         open_objects_max=config.number("partitioner.max.open.files"),
         object_bytes_max=_positive(config.number("export.object.bytes.max")),
+        object_bytes_written=config.text("export.object.bytes.of") == "object",
         rotate_interval_ms=_positive(config.number("rotate.interval.ms")) if paths.is_time_based(config) else None,
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kafka_s3.errors import Problem
-from kafka_s3.settings import catalogue, connect, kafka
+from kafka_s3.settings import catalogue, connect, credentials, kafka
 from kafka_s3.settings.kafka_client import ClientLayer
 from kafka_s3.settings.properties import Property, ResolvedProperty, near_match
 from kafka_s3.settings.reach import FILE_ROOTS
@@ -62,7 +62,7 @@ def gather(
     gathered = Gathered()
     defaults, worker_client = _split_worker(worker, gathered)
     own, overrides = _split_connector(connector)
-    merged = _merge(own, _from_connection(aws_connection or {}), defaults)
+    merged = _merge(credentials.translated(own), _from_connection(aws_connection or {}), defaults)
     for name, given in merged.items():
         prop = catalogue.find(name)
         lenient = offline and not (isinstance(prop, Property) and prop.shapes)

@@ -71,7 +71,8 @@ class ParsedConfig:
 
     def is_secret(self, name: str) -> bool:
         """Whether the value must not be shown: by its property's type or by the place it came from."""
-        return self.properties[name].secret or (name in self.given and self.given[name].secret)
+        prop = self.properties.get(name)  # the options of a transform have no row
+        return (prop is not None and prop.secret) or (name in self.given and self.given[name].secret)
 
     def applies(self, prop: Property) -> bool:
         """Whether a property is read at all, under the values that others have."""

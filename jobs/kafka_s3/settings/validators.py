@@ -8,7 +8,6 @@ import re
 from urllib.parse import urlsplit
 
 from kafka_s3.joda import JodaError
-from kafka_s3.joda.names import check_locale
 from kafka_s3.joda.zones import zone
 from kafka_s3.signing import problem_of
 
@@ -102,15 +101,6 @@ def timezone(text: str) -> str | None:
         zone(text or "UTC")
     except JodaError:
         return "The datetime zone id is not recognised; use one like UTC, Europe/Berlin or +02:00"
-    return None
-
-
-def locale(text: str) -> str | None:
-    """Blank, or the tag of a language that CLDR has names for."""
-    try:
-        check_locale(text or "en")
-    except JodaError:
-        return "The locale is not known; use a language tag like en, fr-FR or pt-BR"
     return None
 
 

@@ -11,16 +11,19 @@ from kafka_s3.avro.model import Compatibility
 from kafka_s3.naming import leads_out
 from kafka_s3.settings import formats, paths, validators
 from kafka_s3.settings.converters import (
+    WITH_REGISTRY,
     Converter,
     ConverterSettings,
     Envelope,
-    HeaderConverter,
     build_converter,
     build_envelope,
+    build_header_converter,
     is_plain_json,
 )
 from kafka_s3.settings.formats import FileSettings, build_file
+from kafka_s3.settings.path_template import ValueField
 from kafka_s3.settings.properties import AppliesWhen, Choice, Ignored, Kind, Property, choices
+from kafka_s3.settings.template_rules import TEMPLATE, template_parts
 from kafka_s3.settings.validation import ParsedConfig
 
 
@@ -37,6 +40,7 @@ class FormatSettings:
     """What shapes the bytes of an object.
 
     `keys`, `headers`: the files beside the values, where they are stored (`store.kafka.keys`, `store.kafka.headers`).
+    `header`: the converter of headers; `None`: SimpleHeaderConverter.
     """
 
     value: ConverterSettings
@@ -47,7 +51,7 @@ class FormatSettings:
     compatibility: Compatibility = Compatibility.NONE
     key: ConverterSettings = ConverterSettings(Converter.STRING)
     keys: FileSettings | None = None
-    header: HeaderConverter = HeaderConverter.SIMPLE
+    header: ConverterSettings | None = None
     headers: FileSettings | None = None
     envelope: Envelope = Envelope()
 
@@ -55,7 +59,7 @@ class FormatSettings:
 _AS_WRITTEN = Ignored("schemas are kept as their producers wrote them")
 _OF_SCHEMAS = AppliesWhen(
     "value.converter",
-    (Converter.AVRO.value,),
+    tuple(each.value for each in WITH_REGISTRY),
     either=AppliesWhen("value.converter.schemas.enable", (True,)),
 )
 _REPORTED = AppliesWhen(
@@ -181,7 +185,8 @@ def _values(config: ParsedConfig) -> None:
     converter, written = config.text("value.converter"), config.text("format.class")
     lines = converter in _TEXTS or is_plain_json(config, "value")
     has_schema = config.is_set("export.value.schema.file") or config.is_set("export.value.schema")
-    if written == formats.BYTE_ARRAY and converter != Converter.BYTE_ARRAY.value:
+    changed = bool(config.recognised["transforms"])  # then a value need not be of the kind that its converter makes
+    if written == formats.BYTE_ARRAY and not changed and converter != Converter.BYTE_ARRAY.value:
         config.add_problem("value.converter", f"with ByteArrayFormat every record would fail: {_BYTES}")
     elif written == formats.BLOCK_GZIP and not lines:
         config.add_problem(
@@ -197,7 +202,7 @@ def _values(config: ParsedConfig) -> None:
             "a Parquet file needs a schema, and JSON without an envelope has none: name one in"
             f" export.value.schema.file, or set value.converter={Converter.AVRO.value}, or {_TO_JSON}",
         )
-    elif written == formats.PARQUET and not _are_records(converter):
+    elif written == formats.PARQUET and not changed and not _are_records(converter):
         config.add_problem(
             "value.converter",
             f"Parquet files contain records, and values of {_short(converter)} are not records: {_TO_JSON} or"
@@ -212,7 +217,7 @@ def _or(config: ParsedConfig) -> str:
 
 
 def _are_records(converter: str) -> bool:
-    return converter in (Converter.JSON.value, Converter.AVRO.value)
+    return converter in (Converter.JSON.value, *(each.value for each in WITH_REGISTRY))
 
 
 def _keys(config: ParsedConfig) -> None:
@@ -262,14 +267,16 @@ def _envelope(config: ParsedConfig) -> None:
 def _fields(config: ParsedConfig) -> None:
     """Fields are read out of records: other values have none."""
     by_field = config.recognised["partitioner.class"] == paths.FIELD_PARTITIONER
-    by_time = config.recognised["partitioner.class"] in paths.TIME_BASED
+    by_time = paths.is_time_based(config)
     if by_field:
         name = "partitioner.class"
+    elif any(isinstance(part, ValueField) for part in template_parts(config)):
+        name = TEMPLATE
     elif by_time and config.recognised["timestamp.extractor"] == "RecordField":
         name = "timestamp.extractor"
     else:
         return
-    if not config.sure("value.converter", "format.class"):
+    if not config.sure("value.converter", "format.class") or config.recognised["transforms"]:
         return
     converter = config.text("value.converter")
     if not _are_records(converter) or config.text("format.class") == formats.BYTE_ARRAY:
@@ -289,7 +296,7 @@ def build_format(config: ParsedConfig) -> FormatSettings:
         compatibility=Compatibility(config.text_in_effect("schema.compatibility")),
         key=build_converter(config, "key") if config.reads("key.converter") else defaults,
         keys=build_file(config, "keys.format.class") if keys else None,
-        header=HeaderConverter(config.text_in_effect("header.converter")),
+        header=build_header_converter(config),
         headers=build_file(config, "headers.format.class") if headers else None,
         envelope=build_envelope(config),
     )

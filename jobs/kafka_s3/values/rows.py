@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 from kafka_s3.avro.model import Schema
+from kafka_s3.ranges import TopicPartition
+from kafka_s3.records import Headers, RecordBatch
 
 
 class Stage(enum.Enum):
@@ -20,6 +22,7 @@ class Stage(enum.Enum):
     VALUE_CONVERTER = "VALUE_CONVERTER"
     KEY_CONVERTER = "KEY_CONVERTER"
     HEADER_CONVERTER = "HEADER_CONVERTER"
+    TRANSFORMATION = "TRANSFORMATION"
     TASK_PUT = "TASK_PUT"  # everything after that: null values, paths, schemas that do not fit
 
 
@@ -36,7 +39,12 @@ class Unwritable:
     stage: Stage = Stage.VALUE_CONVERTER
 
 
-Excluded = Tombstone | Unwritable
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """A transform dropped the record."""
+
+
+Excluded = Tombstone | Unwritable | Filtered
 
 
 class Unfit(ValueError):
@@ -113,6 +121,9 @@ class Structs(Rows, Protocol):
     def has_columns(self, target: Schema) -> bool:
         """Whether `arrow` comes without values, which then cost more than it."""
 
+    def has_datums(self, target: Schema) -> bool:
+        """Whether `datums` come without values, which take more memory than they."""
+
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
         """One field of each row, nested ones by their path: plain values; `None` below a null; where there is no such
         field, a `Missing` that says so."""
@@ -146,3 +157,63 @@ def by_schema(rows: Any, count: int) -> Iterable[tuple[Sequence[int], Any]]:
         if index not in excluded:
             together.setdefault(schemas[index], []).append(index)
     return [(indexes, rows.pick(indexes)) for indexes in together.values()]
+
+
+# Records that transforms changed.
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedValues:
+    """Keys or values after transforms: plain ones, `None` for null, under one schema or each under its own."""
+
+    schemas: Schemas
+    values: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedBatch:
+    """A `records.RecordBatch` after transforms. Offsets, and the topic-partition, are those of the records' source.
+
+    `topics`: the topic of every record, or of each. `value`, `key`: where a transform looks at them. `value_rows`:
+    the converted values, where none does. `left`: records that were dropped, and those that a transform could not
+    change or that could not be converted for it.
+    """
+
+    of: RecordBatch
+    topics: str | Sequence[str]
+    changed_headers: Sequence[Headers] | None = None
+    changed_timestamps: Sequence[int | None] | None = None
+    value: ChangedValues | None = None
+    key: ChangedValues | None = None
+    left: Mapping[int, Excluded] = field(default_factory=dict)
+    value_rows: Any = None
+
+    @property
+    def tp(self) -> TopicPartition:
+        return self.of.tp
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def offset_at(self, index: int) -> int:
+        return self.of.offset_at(index)
+
+    def values(self) -> Sequence[bytes | None]:
+        """As Kafka had them."""
+        return self.of.values()
+
+    def keys(self) -> Sequence[bytes | None]:
+        return self.of.keys()
+
+    def timestamps(self) -> Sequence[int | None]:
+        return self.of.timestamps() if self.changed_timestamps is None else self.changed_timestamps
+
+    def headers(self) -> Sequence[Headers]:
+        return self.of.headers() if self.changed_headers is None else self.changed_headers
+
+
+def topics_of(batch: RecordBatch) -> Sequence[str]:
+    """The topic of each record."""
+    if isinstance(batch, ChangedBatch) and not isinstance(batch.topics, str):
+        return batch.topics
+    return [batch.topics if isinstance(batch, ChangedBatch) else batch.tp.topic] * len(batch)  # type: ignore[list-item]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, assert_never
 
 from kafka_s3.attempts import Raised, attempt
 from kafka_s3.bucket.findings import Finding
@@ -22,10 +22,12 @@ from kafka_s3.ports import ObjectStore, RecordSource, Registries
 from kafka_s3.ranges import OffsetRange
 from kafka_s3.settings.formats import FileSettings, Format, Gzip
 from kafka_s3.settings.model import Settings
-from kafka_s3.values.formats.content import Content, GzipContent, IndexContent, PlainContent, Unreadable
+from kafka_s3.settings.properties import UserDefined
+from kafka_s3.values.formats.content import Content, IndexContent, StreamContent, Unreadable
 from kafka_s3.verify.objects import file_of, member_of
-from kafka_s3.write.object_group import Body, Member, OffsetSpan, WrittenObject
-from kafka_s3.write.writer import RangeWriter, Written, may_be_a_records
+from kafka_s3.write.object_group import Body, ClosedBy, FinishedUpload, Member, OffsetSpan, WrittenObject
+from kafka_s3.write.rejections import may_be_a_records
+from kafka_s3.write.writer import RangeWriter, Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,10 @@ class _Unkept:
         if (content := self.contents.get(self.keys[member])) is not None:
             content.feed(body)
 
-    def close(self, bodies: Sequence[Body], holds: OffsetSpan) -> Sequence[str]:  # noqa: ARG002  # the port's signature
+    def finish(self, bodies: Sequence[Body], holds: OffsetSpan) -> FinishedUpload:  # noqa: ARG002  # the port's signature
         for member, body in enumerate(bodies):
             self.part(member, body.last)
-        return self.keys
+        return FinishedUpload.of(self.keys, bodies)
 
     def abort(self) -> None:
         return
@@ -130,6 +132,7 @@ class Comparison:
             lambda names: _Unkept(self.settings.layout, names, contents),
             registries=self.registries,
             careful=careful,
+            full_at={made.last_offset for made in done.objects if made.closed_by == ClosedBy.OBJECT_BYTES.value},
         )
         seen = 0
         with contextlib.closing(self.source.open(OffsetRange(done.tp, done.start, done.next_offset))) as reader:
@@ -140,11 +143,11 @@ class Comparison:
             return writer.finish(), seen
 
     def _counts(self, offsets: OffsetRange, done: RangeEntry, written: Written, seen: int) -> list[Finding]:
-        logged = (done.records, done.rejected, done.tombstones, done.skipped_offsets)
-        found = (written.records, written.rejected, written.tombstones, offsets.size - seen)
+        logged = (done.records, done.rejected, done.tombstones, done.filtered, done.skipped_offsets)
+        found = (written.records, written.rejected, written.tombstones, written.filtered, offsets.size - seen)
         if logged == found:
             return []
-        words = "{} records, {} rejected, {} tombstones and {} offsets without a record"
+        words = "{} records, {} rejected, {} tombstones, {} dropped by transforms and {} offsets without a record"
         return [Finding(str(offsets), words.format(*logged), f"in Kafka {words.format(*found)}", _ASK)]
 
     def _objects(self, done: RangeEntry, written: Written, differing: list[_Pair]) -> Iterator[Finding]:
@@ -154,7 +157,7 @@ class Comparison:
             twin = again.pop(self._plain_key(done, made.key), None)
             if twin is None:
                 yield Finding(made.key, "an object that Kafka's records make too", "none", _ASK)
-            elif (difference := _held(made)) != (found := _held(twin)):
+            elif (difference := _held(made)) != (found := _held(twin.holds)):
                 yield Finding(made.key, difference, f"in Kafka {found}", _ASK)
             else:
                 yield from self._members(made, twin, differing)
@@ -163,17 +166,17 @@ class Comparison:
 
     def _members(self, made: ObjectEntry, twin: WrittenObject, differing: list[_Pair]) -> Iterator[Finding]:
         """An object and what lies beside it."""
-        if made.sha256 != twin.sha256:
+        if made.sha256 != twin.stored.sha256:
             self._differ(made.key, twin.key, member_of(made, self.settings), differing)
-        beside = {each.member.value: each for each in twin.beside}
+        beside = {member.value: (member, each) for member, each in twin.beside}
         for each in made.companions:
             other = beside.pop(each.what, None)
             if other is None:
                 yield Finding(each.key, "a companion that Kafka's records make too", "none", _ASK)
-            elif each.sha256 != other.sha256:
-                self._differ(each.key, other.key, other.member, differing)
-        for other in beside.values():
-            yield Finding(made.key, f"no {other.member.value} beside it", "records in Kafka that make them", _ASK)
+            elif each.sha256 != other[1].sha256:
+                self._differ(each.key, other[1].key, other[0], differing)
+        for what in beside:
+            yield Finding(made.key, f"no {what} beside it", "records in Kafka that make them", _ASK)
 
     def _differ(self, key: str, twin: str, member: Member, differing: list[_Pair]) -> None:
         if key in self.sound:
@@ -213,8 +216,12 @@ def _content_of(file: FileSettings) -> Content:
             from kafka_s3.values.formats.parquet_content import ParquetContent
 
             return ParquetContent()
-    is_gzip = file.format is Format.BLOCK_GZIP or isinstance(file.compression, Gzip)
-    return GzipContent() if is_gzip else PlainContent()
+        case Format.BLOCK_GZIP:
+            return StreamContent(Gzip())
+        case Format.JSON | Format.BYTE_ARRAY | UserDefined():
+            return StreamContent(file.compression)
+        case _ as never:
+            assert_never(never)
 
 
 def other_bytes(objects: int) -> str:
@@ -227,7 +234,7 @@ def unanswered(where: str, error: TemporaryError) -> Finding:
     return Finding(where, "an answer of Kafka", str(error), "Run verify again when Kafka answers.")
 
 
-def _held(made: ObjectEntry | WrittenObject) -> str:
+def _held(made: ObjectEntry | OffsetSpan) -> str:
     return f"{made.records} records from {made.first_offset} to {made.last_offset}"
 
 

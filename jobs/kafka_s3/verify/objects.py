@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import zlib
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,12 +10,12 @@ from kafka_s3.bucket.findings import Finding
 from kafka_s3.errors import StoreRefused
 from kafka_s3.log.entries import ObjectEntry
 from kafka_s3.ports import ObjectStore
-from kafka_s3.settings.formats import Compression, FileSettings, Format, Gzip
+from kafka_s3.settings.formats import Compression, FileSettings, Format
 from kafka_s3.settings.model import Settings
+from kafka_s3.values.formats.compression import name_of
+from kafka_s3.values.formats.expansion import Damaged, expansion_of
 from kafka_s3.write.object_group import Member
 
-_GZIP_WINDOW: Final = 31
-_INFLATE_MAX: Final = 1024 * 1024
 RECOVER: Final = (
     "Restore the object from the bucket's versions; its records can be read from Kafka while retention keeps them."
 )
@@ -26,26 +25,16 @@ class _Lines:
     """The uncompressed bytes of an object, whose line feeds are counted. Memory: a piece of 1 MiB."""
 
     def __init__(self, compression: Compression) -> None:
-        self._inflate = zlib.decompressobj(_GZIP_WINDOW) if isinstance(compression, Gzip) else None
+        self._expansion = expansion_of(compression)
         self.line_feeds = 0
 
     def feed(self, data: bytes) -> None:
-        """Raises `zlib.error` for what is not compressed as it should be."""
-        if self._inflate is None:
-            self._take(data)
-            return
-        while data:
-            self._take(self._inflate.decompress(data, _INFLATE_MAX))
-            data = self._inflate.unconsumed_tail
-
-    def _take(self, plain: bytes) -> None:
-        self.line_feeds += plain.count(b"\n")
+        """Raises `Damaged` for what is not compressed as it should be."""
+        for piece in self._expansion.feed(data):
+            self.line_feeds += piece.count(b"\n")
 
     def end(self) -> None:
-        if self._inflate is not None:
-            self._take(self._inflate.flush())
-            if not self._inflate.eof or self._inflate.unused_data:
-                raise zlib.error("the stream does not end where the object does")
+        self._expansion.end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +62,7 @@ def read_object(store: ObjectStore, made: ObjectEntry, settings: Settings | None
             if lines is not None and unreadable is None:
                 try:
                     lines.feed(chunk)
-                except zlib.error as error:
+                except Damaged as error:
                     unreadable = str(error)
     except StoreRefused as error:
         missing = store.head(made.key) is None
@@ -88,10 +77,10 @@ def read_object(store: ObjectStore, made: ObjectEntry, settings: Settings | None
     try:
         if unreadable is None:
             lines.end()
-    except zlib.error as error:
+    except Damaged as error:
         unreadable = str(error)
     if unreadable is not None:
-        return _wrong(made, "a whole gzip stream", f"one that cannot be read: {unreadable}")
+        return _wrong(made, f"a whole {name_of(file.compression)} stream", f"one that cannot be read: {unreadable}")
     if _one_line_each(file) and lines.line_feeds != made.records:
         return _wrong(made, f"{made.records} records", f"{lines.line_feeds} lines")
     return ReadObject(None)

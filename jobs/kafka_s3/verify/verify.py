@@ -27,7 +27,7 @@ from kafka_s3.log.replay import BackwardReplay, Taken
 from kafka_s3.log.store import Log
 from kafka_s3.naming import KeyLayout, parse_data_key
 from kafka_s3.ordered_pool import AHEAD, PARALLEL, workers
-from kafka_s3.plan.planner import parted_logs
+from kafka_s3.plan.planner import truncated_logs
 from kafka_s3.ports import Broker, RecordSource, Registries, TopicView
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.settings.model import Settings
@@ -124,7 +124,7 @@ class _Reading:
     taken: Taken
     made_under: Settings | None
     wanted: tuple[_Wanted, ...]
-    parted_at: Mapping[TopicPartition, int]
+    truncated_at: Mapping[TopicPartition, int]
 
 
 @dataclass(slots=True)
@@ -155,7 +155,7 @@ class _Check:
     ranges_compared: int = 0
     other_bytes: int = 0
     views: Mapping[str, TopicView] | None = None
-    parted_at: Mapping[TopicPartition, int] = field(default_factory=dict)  # restarts that no entry says yet
+    truncated_at: Mapping[TopicPartition, int] = field(default_factory=dict)  # restarts that no entry says yet
     compacted: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -177,8 +177,8 @@ class _Check:
             self.claims |= {(made_under.layout.topics_dir, done.topic) for done in entry.ranges}
             self._check_names(entry, made_under.layout)
         wanted = tuple(self._wanted(taken, made_under, pool))
-        parted = {done.tp: at for done in taken.ranges if (at := self.seen.parted_at(done.tp)) is not None}
-        return _Reading(checked, taken, made_under, wanted, parted)
+        truncated_at = {done.tp: at for done in taken.ranges if (at := self.seen.truncated_at(done.tp)) is not None}
+        return _Reading(checked, taken, made_under, wanted, truncated_at)
 
     def end(self, reading: _Reading) -> Progress:
         """Take in what an entry's objects are."""
@@ -348,10 +348,10 @@ class _Check:
             self._note(f"not checkable: {offsets} was read from a topic that is deleted, or was created again since")
             return False
         seen = broker.offsets([done.tp])[done.tp]
-        ends = (reading.parted_at.get(done.tp), self.parted_at.get(done.tp), seen.high_watermark)
-        parted = min(end for end in ends if end is not None)
-        if done.next_offset > parted:
-            self._note(f"not checkable: {offsets} was read from a log that Kafka truncated at {parted} since")
+        ends = (reading.truncated_at.get(done.tp), self.truncated_at.get(done.tp), seen.high_watermark)
+        truncated_at = min(end for end in ends if end is not None)
+        if done.next_offset > truncated_at:
+            self._note(f"not checkable: {offsets} was read from a log that Kafka truncated at {truncated_at} since")
             return False
         if seen.log_start > done.start:
             gone = min(seen.log_start, done.next_offset)
@@ -360,11 +360,11 @@ class _Check:
         return True
 
     def _look_at_kafka(self, broker: Broker) -> Mapping[str, TopicView]:
-        """The topics, and where their logs parted from what was exported: the next run writes that down, not this."""
+        """The topics, and where their logs part from what was exported: the next run writes that down, not this."""
         views, known = broker.topics(), {} if self.head is None else self.head.topics
         same = {name: view for name, view in views.items() if name in known and known[name].topic_id == view.topic_id}
         led = [TopicPartition(name, p) for name, view in same.items() for p in view.led if p in known[name].positions]
-        self.parted_at = parted_logs(broker, known, broker.offsets(led))
+        self.truncated_at = truncated_logs(broker, known, broker.offsets(led))
         policies = broker.cleanup_policies(same)
         self.compacted = frozenset(name for name, of in policies.items() if "compact" in of)
         return views

@@ -5,6 +5,7 @@
 - `chunks`: the slices of a converted batch, one for each group.
 - `object_group`: a data object and its companions.
 - `uploads`: puts objects under a name that is free, or adopts what is there.
+- `rejections`: bad records: who is told, and how many there were for which reason.
 - `dead_letter_writer`: the rejected records of a range into one object.
 - `window_filter`: the records of a batch that are in a window.
 """

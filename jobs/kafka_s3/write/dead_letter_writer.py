@@ -24,9 +24,9 @@ from kafka_s3.records import Record, RecordBatch
 from kafka_s3.settings.formats import Gzip
 from kafka_s3.settings.model import Settings
 from kafka_s3.values.formats.compression import open_stream
-from kafka_s3.write.object_group import ClosedBy, OffsetSpan, OpenUpload, PartBuffer, Upload, WrittenObject
+from kafka_s3.write.object_group import ClosedBy, Member, OffsetSpan, PartBuffer, StartUpload, Upload, WrittenObject
+from kafka_s3.write.rejections import Rejected
 from kafka_s3.write.uploads import ObjectGroupUpload
-from kafka_s3.write.writer import Rejected
 
 SAID_MAX: Final = 20  # of a range's bad records that are logged one by one
 
@@ -34,11 +34,11 @@ SAID_MAX: Final = 20  # of a range's bad records that are logged one by one
 class DeadLetterWriter:
     """Takes the refused records of a range (a `writer.Refuse`); `finish` or `abort` ends it."""
 
-    def __init__(self, settings: Settings, generation: int, open_upload: OpenUpload) -> None:
+    def __init__(self, settings: Settings, generation: int, start_upload: StartUpload) -> None:
         self._connector = settings.name
         self._part_size = settings.limits.part_size_bytes
         self._generation = generation
-        self._open_upload = open_upload
+        self._start_upload = start_upload
         self._upload: Upload | None = None
         self._stream = PartBuffer(0)
         self._compressor = open_stream(Gzip())
@@ -65,7 +65,7 @@ class DeadLetterWriter:
         """The next letter; the connector that it is of is this one."""
         if self._upload is None:
             self._first = letter.offset
-            self._upload = self._open_upload([letters_name(letter.tp, letter.offset, generation=self._generation)])
+            self._upload = self._start_upload([letters_name(letter.tp, letter.offset, generation=self._generation)])
         line = encode(replace(letter, connector=self._connector)) + b"\n"
         self._longest = max(self._longest, len(line))
         self._stream.feed(self._compressor.compress(line), self._upload, self._part_size)
@@ -91,8 +91,8 @@ class DeadLetterWriter:
             self._stream.feed(self._compressor.pad(max(0, missing)), self._upload, self._part_size)
         self._stream.feed(self._compressor.finish(), self._upload, self._part_size)
         body = self._stream.body()
-        (key,) = self._upload.close([body], OffsetSpan(self._records, self._first, self._last))
-        return WrittenObject(key, body.size, body.sha256, self._records, self._first, self._last, ClosedBy.END_OF_RANGE)
+        holds = OffsetSpan(self._records, self._first, self._last)
+        return WrittenObject(self._upload.finish([body], holds), (Member.VALUES,), holds, ClosedBy.END_OF_RANGE)
 
     def abort(self) -> None:
         if self._upload is not None:

@@ -57,36 +57,6 @@ class Member(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenObject:
-    """An object that is in the store, under the key that was free or already held the same bytes.
-
-    `beside`: the other members of its group. `schema_id`: the registry's, of what its values are written under.
-    `times`: of its records, where the configuration looks at timestamps and a record has one.
-    """
-
-    key: str
-    size: int
-    sha256: str
-    records: int
-    first_offset: int
-    last_offset: int
-    closed_by: ClosedBy
-    beside: tuple[WrittenCompanion, ...] = ()
-    schema_id: int | None = None
-    times: TimestampSpan | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenCompanion:
-    """A companion of an object."""
-
-    member: Member
-    key: str
-    size: int
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True)
 class Body:
     """The end of one member: its last bytes, and the size and hash of all of them."""
 
@@ -104,20 +74,70 @@ class OffsetSpan:
     last_offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """One member of an object group, in the store."""
+
+    key: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedUpload:
+    """An object group that is in the store: an object for each member, under a key that was free or already held the
+    same bytes."""
+
+    objects: tuple[StoredObject, ...]
+
+    @classmethod
+    def of(cls, keys: Sequence[str], bodies: Sequence[Body]) -> FinishedUpload:
+        return cls(tuple(StoredObject(key, body.size, body.sha256) for key, body in zip(keys, bodies, strict=True)))
+
+
 class Upload(Protocol):
-    """An object group on its way into the store; `close` or `abort` ends it."""
+    """An object group on its way into the store: it is open until `finish` or `abort` ends it."""
 
     def part(self, member: int, body: bytes) -> None:
         """The next part of one member."""
 
-    def close(self, bodies: Sequence[Body], holds: OffsetSpan) -> Sequence[str]:
-        """Makes the objects visible, the first one last, and returns the key of each."""
+    def finish(self, bodies: Sequence[Body], holds: OffsetSpan) -> FinishedUpload:
+        """Makes the objects visible, the first one last."""
 
     def abort(self) -> None: ...
 
 
 #: One name for each member; they differ in their extensions.
-OpenUpload = Callable[[Sequence[DataName]], Upload]
+StartUpload = Callable[[Sequence[DataName]], Upload]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenObject:
+    """An object of values, and the `upload` that finished it: nothing else can be listed (`uploads.object_entry`).
+
+    `schema_id`: the registry's, of what its values are written under. `times`: of its records, where the configuration
+    looks at timestamps and every record has one.
+    """
+
+    upload: FinishedUpload
+    members: tuple[Member, ...]
+    holds: OffsetSpan
+    closed_by: ClosedBy
+    schema_id: int | None = None
+    times: TimestampSpan | None = None
+
+    @property
+    def stored(self) -> StoredObject:
+        return self.upload.objects[0]
+
+    @property
+    def key(self) -> str:
+        return self.stored.key
+
+    @property
+    def beside(self) -> tuple[tuple[Member, StoredObject], ...]:
+        """The other members of its group."""
+        return tuple(zip(self.members, self.upload.objects, strict=True))[1:]
 
 
 @dataclass(slots=True)
@@ -166,6 +186,7 @@ class ObjectGroup:
     records: int = 0
     plain_size: int = 0  # of its records in the first member, before compression
     times: TimestampSpan | None = None
+    all_dated: bool = True
     streams: tuple[PartBuffer, ...] = ()
 
     def __post_init__(self) -> None:
@@ -183,10 +204,18 @@ class ObjectGroup:
         self.last_offset = last_offset
         return sizes[0]
 
+    @property
+    def written_size(self) -> int:
+        """Bytes of the first member that have left its encoder."""
+        return self.streams[0].size
+
     def dated(self, stamps: Sequence[int | None]) -> None:
         """Take the timestamps of rows that are written."""
-        span = TimestampSpan.of(stamps)
-        self.times = self.times if span is None else span.joined(self.times)
+        if None in stamps:
+            self.all_dated = False
+        elif self.all_dated:
+            span = TimestampSpan.of(stamps)
+            self.times = self.times if span is None else span.joined(self.times)
 
     def close(self, closed_by: ClosedBy) -> WrittenObject:
         for encoder, stream in zip(self.encoders, self.streams, strict=False):
@@ -194,24 +223,10 @@ class ObjectGroup:
         for stream, body in zip(self.streams[len(self.encoders) :], self._at_the_end(), strict=True):
             stream.feed(body, self.upload, self.part_size)
         bodies = [stream.body() for stream in self.streams]
-        keys = self.upload.close(bodies, OffsetSpan(self.records, self.first_offset, self.last_offset))
-        made = [
-            WrittenCompanion(member, key, body.size, body.sha256)
-            for member, key, body in zip(self.members, keys, bodies, strict=True)
-        ]
-        first, *beside = made
-        return WrittenObject(
-            first.key,
-            first.size,
-            first.sha256,
-            self.records,
-            self.first_offset,
-            self.last_offset,
-            closed_by,
-            tuple(beside),
-            self.schema_id,
-            self.times,
-        )
+        holds = OffsetSpan(self.records, self.first_offset, self.last_offset)
+        times = self.times if self.all_dated else None
+        finished = self.upload.finish(bodies, holds)
+        return WrittenObject(finished, self.members, holds, closed_by, self.schema_id, times)
 
     def _at_the_end(self) -> Sequence[bytes]:
         """What the first encoder has to say about its object once that is complete."""

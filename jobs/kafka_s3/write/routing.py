@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kafka_s3.avro.compatibility import Incompatible
 from kafka_s3.avro.groups import Groups
 from kafka_s3.avro.model import Compatibility, Schema
+from kafka_s3.records import RecordBatch
 from kafka_s3.settings.model import Settings
 from kafka_s3.settings.values import NullValues
 from kafka_s3.values.formats.beside import FormatWithCompanions
 from kafka_s3.values.formats.objects import ObjectFormat, format_for
 from kafka_s3.values.partitioners.paths import Paths
-from kafka_s3.values.rows import Excluded, Rows, Schemas, Stage, Unwritable
+from kafka_s3.values.rows import ChangedBatch, Excluded, Rows, Schemas, Stage, Unwritable, topics_of
 from kafka_s3.write.object_group import Member
 
 
@@ -47,7 +48,14 @@ class GroupKey:
 
     @property
     def path(self) -> str:
-        return self.identity[0]
+        path = self.identity[0]
+        return path.path if isinstance(path, _InFolder) else path
+
+    @property
+    def folder(self) -> str | None:
+        """The topic that a transform gave the records, where it is another than they came from."""
+        path = self.identity[0]
+        return path.folder if isinstance(path, _InFolder) else None
 
     @property
     def is_tombstone(self) -> bool:
@@ -56,6 +64,39 @@ class GroupKey:
     @property
     def targets(self) -> tuple[Schema | None, ...]:
         return self.identity[2]
+
+
+class _InFolder(str):
+    """A path in the folder of another topic. As text it is both, so that each folder has groups of its own."""
+
+    __slots__ = ("folder", "path")
+    folder: str
+    path: str
+
+    @classmethod
+    def of(cls, folder: str, path: str) -> _InFolder:
+        made = cls(f"{folder}\0{path}")
+        made.folder, made.path = folder, path
+        return made
+
+
+def in_folders(paths: Paths, batch: RecordBatch) -> Paths:
+    """The same paths; those of records with another topic are in that topic's folder."""
+    if not isinstance(batch, ChangedBatch):
+        return paths
+    own, topics = batch.tp.topic, batch.topics
+    if isinstance(topics, str):
+        if topics == own:
+            return paths
+        if isinstance(paths.each, str):
+            return replace(paths, each=_InFolder.of(topics, paths.each))
+    pairs = list(zip(topics_of(batch), _each(paths, len(batch)), strict=True))
+    made = {pair: pair[1] if pair[0] == own else _InFolder.of(*pair) for pair in set(pairs)}
+    return replace(paths, each=list(map(made.__getitem__, pairs)))
+
+
+def _each(paths: Paths, count: int) -> Sequence[str]:
+    return [paths.each] * count if isinstance(paths.each, str) else paths.each
 
 
 class ObjectRouter:

@@ -24,7 +24,7 @@ from kafka_s3.log.entries import Companion, ObjectEntry
 from kafka_s3.naming import COLLISIONS_MAX, DataName, KeyLayout, format_data_key
 from kafka_s3.ports import MultipartUpload, ObjectInfo, ObjectStore, Put
 from kafka_s3.settings.s3 import BUILT_IN_TAGS, Tagging
-from kafka_s3.write.object_group import Body, OffsetSpan, WrittenObject
+from kafka_s3.write.object_group import Body, FinishedUpload, OffsetSpan, WrittenObject
 
 
 class ObjectGroupUpload:
@@ -51,21 +51,21 @@ class ObjectGroupUpload:
         self._multiparts[member].put_part(body)
         crash_point(CrashPoint.SENT_PART)
 
-    def close(self, bodies: Sequence[Body], holds: OffsetSpan) -> Sequence[str]:
+    def finish(self, bodies: Sequence[Body], holds: OffsetSpan) -> FinishedUpload:
         tags = make_tags(self._tagging, holds)
         crash_point(CrashPoint.WRITING_OBJECT)
         if self._multiparts:
-            keys = self._complete(bodies, tags)
+            self._complete(bodies, tags)
         else:
             while not self._put_all(bodies, tags):
                 self._use_next_name()
-            keys = self._keys()
         crash_point(CrashPoint.WROTE_OBJECT)
-        return keys
+        return FinishedUpload.of(self._keys(), bodies)
 
     def abort(self) -> None:
-        for multipart in self._multiparts.values():
-            multipart.abort()
+        """Abort what is in parts; a part's upload that is completed or aborted is none any more."""
+        for number in list(self._multiparts):
+            self._multiparts.pop(number).abort()
 
     def _put_all(self, bodies: Sequence[Body], tags: Mapping[str, str]) -> bool:
         """Put those members that have no parts, the first one last; False if a name is taken by other bytes."""
@@ -94,19 +94,19 @@ class ObjectGroupUpload:
         # It may be the tags alone that were refused: for want of s3:PutObjectTagging, or by a store without tags.
         return self._store.put_if_absent(key, body.last, metadata=metadata)
 
-    def _complete(self, bodies: Sequence[Body], tags: Mapping[str, str]) -> Sequence[str]:
+    def _complete(self, bodies: Sequence[Body], tags: Mapping[str, str]) -> None:
         """Adopt an object group that an earlier try completed, else complete ours."""
         ours = self._names
         for names in self._taken:
             self._names = names
             if self._adopts(bodies, tags):
                 self.abort()
-                return self._keys()
+                return
         self._names = ours
         for number, multipart in self._multiparts.items():
             multipart.put_part(bodies[number].last)
         if all(self._finish(number, bodies[number], tags) for number in reversed(range(len(bodies)))):
-            return self._keys()
+            return
         self.abort()
         raise StoreUnavailable(
             f"{self._keys()[0]} was written by somebody else while it was uploaded.", next="The range is read again."
@@ -194,31 +194,33 @@ class _Open(Protocol):
 @contextlib.contextmanager
 def given_up_unless_finished(*files: _Open) -> Iterator[None]:
     """Aborts open uploads whatever ends a range early: an error of the world, a bug, Control-C, an exit."""
-    finished = False
-    try:
+    with contextlib.ExitStack() as unfinished:
+        for file in reversed(files):
+            unfinished.callback(_give_up, file)
         yield
-        finished = True
-    finally:
-        if not finished:
-            for file in files:
-                with contextlib.suppress(ExporterError):  # the first error is the one to tell; a sweep finds the rest
-                    file.abort()
+        unfinished.pop_all()
+
+
+def _give_up(file: _Open) -> None:
+    with contextlib.suppress(ExporterError):  # the first error is the one to tell; a sweep finds the rest
+        file.abort()
 
 
 def object_entry(made: WrittenObject) -> ObjectEntry:
     """What a range's entry says of an object that is in the store."""
     return ObjectEntry(
-        key=made.key,
-        size=made.size,
-        sha256=made.sha256,
-        records=made.records,
-        first_offset=made.first_offset,
-        last_offset=made.last_offset,
+        key=made.stored.key,
+        size=made.stored.size,
+        sha256=made.stored.sha256,
+        records=made.holds.records,
+        first_offset=made.holds.first_offset,
+        last_offset=made.holds.last_offset,
         min_timestamp_ms=None if made.times is None else made.times.min_ms,
         max_timestamp_ms=None if made.times is None else made.times.max_ms,
         closed_by=made.closed_by.value,
         schema_id=made.schema_id,
         companions=tuple(
-            Companion(what=each.member.value, key=each.key, size=each.size, sha256=each.sha256) for each in made.beside
+            Companion(what=member.value, key=each.key, size=each.size, sha256=each.sha256)
+            for member, each in made.beside
         ),
     )

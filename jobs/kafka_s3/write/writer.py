@@ -10,53 +10,28 @@ Memory: at most `part_size_bytes` of encoded bytes per open object, one more par
 from __future__ import annotations
 
 import itertools
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_s3.attempts import attempt
-from kafka_s3.errors import ExporterError
 from kafka_s3.naming import DataName
 from kafka_s3.ports import Registries
-from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import RecordBatch, one_by_one
 from kafka_s3.settings.model import Settings
 from kafka_s3.settings.values import NullValues
-from kafka_s3.shown import quoted, said
-from kafka_s3.user_defined import UserCodeFailed
+from kafka_s3.shown import said
 from kafka_s3.values.converters.record_converter import RecordConverter
 from kafka_s3.values.partitioners.build import partitioner_for
 from kafka_s3.values.partitioners.paths import Paths
-from kafka_s3.values.rows import Excluded, Rows, Stage, Tombstone, Unfit, Unwritable
+from kafka_s3.values.rows import Excluded, Filtered, Rows, Stage, Tombstone, Unwritable
 from kafka_s3.write.chunks import Chunk, Prepared, note, rehearse
-from kafka_s3.write.object_group import ClosedBy, ObjectGroup, OpenUpload, TimestampSpan, WrittenObject
-from kafka_s3.write.routing import GroupKey, ObjectRouter
+from kafka_s3.write.object_group import ClosedBy, ObjectGroup, StartUpload, TimestampSpan, WrittenObject
+from kafka_s3.write.rejections import Refuse, Rejected, Rejections, may_be_a_records, reason_of
+from kafka_s3.write.routing import GroupKey, ObjectRouter, in_folders
 
-#: Reasons of a range that are counted, how much of each is kept, and how many of the commonest the log gets: at most
-#: 16 * 200 characters in memory, and 3 * 200 in an entry, for each range.
-REASONS_COUNTED_MAX: Final = 16
-REASON_CHARS_COUNTED: Final = 200
-REASONS_LOGGED_MAX: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """A record that the configuration lets us leave out, or the one that stopped a range."""
-
-    tp: TopicPartition
-    offset: int
-    reason: str
-    stage: Stage = Stage.VALUE_CONVERTER
-
-    def __str__(self) -> str:
-        return f"topic {self.tp.topic} partition {self.tp.partition} offset {self.offset}: {self.reason}"
-
-
-class Refuse(Protocol):
-    """What becomes of a record that is left out: `index` is its place in the batch."""
-
-    def __call__(self, rejected: Rejected, batch: RecordBatch, index: int) -> None: ...
+if TYPE_CHECKING:  # loaded where there are transforms
+    from kafka_s3.values.transforms.chain import Chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +52,21 @@ class Written:
         None  # of all records, bad ones and tombstones too, where the configuration looks at them
     )
     refusals: tuple[tuple[tuple[Stage, str], int], ...] = ()
+    filtered: int = 0  # that transforms dropped
+
+
+#: Of records in an object: how often its size is looked at where `export.object.bytes.of=object`. What an encoder has
+#: let go of at such a place follows from its records alone, however they came.
+LOOK_EVERY: Final = 256 * 1024
 
 
 class RangeWriter:
     """Writes the records of one range; `write` each batch in order, then `finish`, or `abort`.
 
     `at_ms` is the logical time of the range, which the extractor Wallclock tells. `refuse` is told of every record
-    that is left out because it is bad. `careful`: see `write`; it costs about twice as much.
+    that is left out because it is bad. `careful`: see `write`; it costs about twice as much. `full_at`: the last
+    offsets of objects that closed for their size in the store, where they are written again to be compared and another
+    library may have made them smaller or larger.
     """
 
     def __init__(
@@ -91,27 +74,30 @@ class RangeWriter:
         settings: Settings,
         generation: int,
         at_ms: int,
-        open_upload: OpenUpload,
+        start_upload: StartUpload,
         *,
         registries: Registries = Registries(),
         refuse: Refuse | None = None,
         careful: bool = False,
+        full_at: Container[int] | None = None,
     ) -> None:
         self._settings = settings
+        self._full_at = full_at
         self._careful = careful
         self._content = settings.dead_letters.include_messages
         self._generation = generation
-        self._open_upload = open_upload
-        self._refuse = refuse
+        self._start_upload = start_upload
         self._columns = RecordConverter(settings, registries)
-        self._sorting = ObjectRouter(settings)
-        self._paths = partitioner_for(settings, at_ms, self._sorting.longest_extension)
+        self._chain = _chain(settings, registries)
+        self._router = ObjectRouter(settings)
+        self._paths = partitioner_for(settings, at_ms, self._router.longest_extension)
         self._open: dict[GroupKey, ObjectGroup] = {}
         self._objects: list[WrittenObject] = []
-        self._records = self._bytes = self._tombstones = self._tombstones_written = self._rejected = 0
+        self._records = self._bytes = self._tombstones = self._tombstones_written = 0
+        self._filtered = 0
         self._stopped_at: Rejected | None = None
         self._times: TimestampSpan | None = None
-        self._refusals: Counter[tuple[Stage, str]] = Counter()
+        self._rejections = Rejections(refuse)
 
     def write(self, batch: RecordBatch) -> bool:
         """Write a batch; False once a record that may not be skipped has ended the range.
@@ -123,12 +109,14 @@ class RangeWriter:
 
     def _prepare(self, batch: RecordBatch) -> Prepared:
         """Convert a batch and say where its records go. No object is touched."""
-        columns = self._columns(batch)
-        paths = self._paths(batch, columns[0])
+        changed = batch if self._chain is None else self._chain(batch)
+        columns = self._columns(changed)
+        paths = self._paths(changed, columns[0])
         excluded, nulls = self._excluded(columns, paths)
         if nulls:
             paths = self._with_tombstones(batch, paths, nulls)
-        keys = self._sorting.keys(columns, paths, nulls, excluded, len(batch))
+        paths = in_folders(paths, changed)
+        keys = self._router.keys(columns, paths, nulls, excluded, len(batch))
         return Prepared(batch, columns, paths, excluded, keys)
 
     def _take(self, prepared: Prepared) -> bool:
@@ -153,13 +141,13 @@ class RangeWriter:
         decided about later records is kept: the objects are those of records alone, however they came in batches.
         """
         if len(batch) > 1:
-            kept = self._sorting.kept()
+            kept = self._router.kept()
             made = attempt(self._rehearsed, batch)
             if isinstance(made, Prepared):
                 return self._take(made)
             if not may_be_a_records(made.error):
                 raise made.error
-            self._sorting.restore(kept)
+            self._router.restore(kept)
         return all(self._write_one(one) for one in one_by_one(batch))
 
     def _write_one(self, batch: RecordBatch) -> bool:
@@ -168,7 +156,8 @@ class RangeWriter:
             return self._take(made)
         if not may_be_a_records(made.error):
             raise made.error
-        why = Unwritable(_reason_of(made.error, self._columns.doing), self._columns.doing)
+        doing = self._columns.doing if self._chain is None or self._chain.is_done else self._chain.doing
+        why = Unwritable(reason_of(made.error, doing), doing)
         return self._take(Prepared(batch, (), Paths(""), {0: why}, [None]))
 
     def _rehearsed(self, batch: RecordBatch) -> Prepared:
@@ -182,18 +171,19 @@ class RangeWriter:
         """Close what is open and say what was written."""
         for key in self._oldest_first():
             self._close(key, ClosedBy.END_OF_RANGE)
-        counted = sum(written.records for written in self._objects)
+        counted = sum(written.holds.records for written in self._objects)
         assert counted == self._records, f"{counted} records in objects, {self._records} written"
         return Written(
-            tuple(sorted(self._objects, key=lambda written: (written.first_offset, written.key))),
+            tuple(sorted(self._objects, key=lambda written: (written.holds.first_offset, written.key))),
             self._records,
             self._bytes,
-            self._rejected,
+            self._rejections.count,
             self._tombstones,
             self._stopped_at,
             self._tombstones_written,
             self._times,
-            tuple(self._refusals.most_common(REASONS_LOGGED_MAX)),
+            self._rejections.commonest(),
+            self._filtered,
         )
 
     def abort(self) -> None:
@@ -234,28 +224,23 @@ class RangeWriter:
         """Account for the records that are not written; the index at which the range stops, or the batch's length."""
         for index in sorted(excluded):
             why = excluded[index]
+            if isinstance(why, Filtered):
+                self._filtered += 1
+                continue
             if isinstance(why, Tombstone):
                 if self._settings.format.null_values is NullValues.IGNORE:
                     self._tombstones += 1
                     if self._settings.tolerate_bad_records and self._settings.format.report_null_values:
                         reported = Rejected(batch.tp, batch.offset_at(index), "the value is null", Stage.TASK_PUT)
-                        self._tell(reported, batch, index)
+                        self._rejections.tell(reported, batch, index)
                     continue
                 why = Unwritable("the value is null and behavior.on.null.values is fail", Stage.TASK_PUT)
             rejected = Rejected(batch.tp, batch.offset_at(index), said(why.reason, content=self._content), why.stage)
             if not self._settings.tolerate_bad_records:
                 self._stopped_at = rejected
                 return index
-            self._rejected += 1
-            kind = rejected.stage, _cut(rejected.reason, REASON_CHARS_COUNTED)
-            if kind in self._refusals or len(self._refusals) < REASONS_COUNTED_MAX:
-                self._refusals[kind] += 1
-            self._tell(rejected, batch, index)
+            self._rejections.take(rejected, batch, index)
         return len(batch)
-
-    def _tell(self, rejected: Rejected, batch: RecordBatch, index: int) -> None:
-        if self._refuse is not None:
-            self._refuse(rejected, batch, index)
 
     def _append_each(self, prepared: Prepared, stop: int) -> None:
         """Records of several object groups.
@@ -291,6 +276,8 @@ class RangeWriter:
             self._tombstones_written += count if key.is_tombstone else 0
             self._bytes += size
             start += count
+            if closed_by is ClosedBy.OBJECT_BYTES and not self._is_full(group):
+                continue
             if closed_by is not None:
                 self._close(key, closed_by)
 
@@ -302,6 +289,8 @@ class RangeWriter:
             count, closed_by = limits.flush_size - group.records, ClosedBy.FLUSH_SIZE
         if limits.object_bytes_max is not None:
             room = limits.object_bytes_max - group.plain_size
+            if limits.object_bytes_written:
+                room = LOOK_EVERY - group.plain_size % LOOK_EVERY
             full = group.encoders[0].rows_until(rows, start, start + count, room)
             if full is not None and (full < count or closed_by is None):
                 count, closed_by = full, ClosedBy.OBJECT_BYTES
@@ -311,6 +300,15 @@ class RangeWriter:
                     # The record is the first of the next object, which `_append` sees when it comes to it.
                     return row - start, None
         return count, closed_by
+
+    def _is_full(self, group: ObjectGroup) -> bool:
+        """Whether an object that is filled to a place where it is looked at closes there."""
+        limits = self._settings.limits
+        if not limits.object_bytes_written or limits.object_bytes_max is None:
+            return True
+        if self._full_at is not None:
+            return group.last_offset in self._full_at
+        return group.written_size >= limits.object_bytes_max
 
     def _is_over(self, group: ObjectGroup, at_ms: int | None) -> bool:
         """Whether a record of this time comes `rotate.interval.ms` or more after an object's first one."""
@@ -324,11 +322,11 @@ class RangeWriter:
             self._close(self._oldest_first()[0], ClosedBy.OPEN_OBJECTS)
         tp, first, kind = chunk.batch.tp, chunk.offset_at(row), key.kind
         names = [
-            DataName(tp.topic, key.path, tp.partition, first, extension, generation=self._generation)
+            DataName(tp.topic, key.path, tp.partition, first, extension, generation=self._generation, folder=key.folder)
             for extension in kind.extensions
         ]
         group = ObjectGroup(
-            upload=self._open_upload(names),
+            upload=self._start_upload(names),
             members=kind.members,
             encoders=tuple(made.open(target) for made, target in zip(kind.formats, key.targets, strict=True)),
             part_size=self._settings.limits.part_size_bytes,
@@ -338,7 +336,7 @@ class RangeWriter:
             schema_id=key.targets[0].id if key.targets[0] is not None else None,
         )
         self._open[key] = group
-        self._sorting.opened(key)
+        self._router.opened(key)
         return group
 
     def _oldest_first(self) -> list[GroupKey]:
@@ -348,32 +346,12 @@ class RangeWriter:
     def _close(self, key: GroupKey, closed_by: ClosedBy) -> None:
         self._objects.append(self._open[key].close(closed_by))
         del self._open[key]  # only now: a close that failed is still to be aborted
-        self._sorting.closed(key)
+        self._router.closed(key)
 
 
-def _cut(reason: str, chars_max: int) -> str:
-    return reason if len(reason) <= chars_max else f"{reason[: chars_max - 1]}…"
+def _chain(settings: Settings, registries: Registries) -> Chain | None:
+    if not settings.chain.transforms:
+        return None
+    from kafka_s3.values.transforms.chain import Chain
 
-
-def may_be_a_records(error: Exception) -> bool:
-    """Whether a record may be to blame for what came out of `RangeWriter.write`: the world's errors are not, nor is
-    memory that was not there."""
-    return isinstance(error, UserCodeFailed) or not isinstance(error, ExporterError | MemoryError)
-
-
-_DOING: Final = {
-    Stage.VALUE_CONVERTER: "the value's converter",
-    Stage.KEY_CONVERTER: "the key's converter",
-    Stage.HEADER_CONVERTER: "the converter of headers",
-    Stage.TASK_PUT: "the partitioner or the format",
-}
-
-
-def _reason_of(error: Exception, stage: Stage) -> str:
-    """Why a record that was refused by an exception is bad."""
-    if isinstance(error, UserCodeFailed):
-        return error.what
-    if isinstance(error, Unfit):
-        return str(error)
-    what = f"{type(error).__name__} ({quoted(str(error), str(error))})"
-    return f"{_DOING[stage]} raised {what}: please report this"
+    return Chain(settings, registries)

@@ -45,6 +45,7 @@ class CommitRow(TypedDict):
     objects: int
     rejected: int
     tombstones: int
+    filtered: int
     skipped: int
     topics: list[str]
     failed: list[str]
@@ -82,6 +83,7 @@ def commit_row(entry: Entry, planned_ms: int | None, at_ms: int | None) -> Commi
         "objects": sum(len(done.objects) for done in ranges),
         "rejected": sum(done.rejected for done in ranges),
         "tombstones": sum(done.tombstones for done in ranges),
+        "filtered": sum(done.filtered for done in ranges),
         "skipped": sum(done.skipped_offsets for done in ranges),
         "topics": sorted({done.topic for done in ranges})[:SAID_MAX],
         "failed": failed[:SAID_MAX],
@@ -110,6 +112,7 @@ def damaged_row(seq: int, at_ms: int | None, error: str) -> CommitRow:
         "objects": 0,
         "rejected": 0,
         "tombstones": 0,
+        "filtered": 0,
         "skipped": 0,
         "topics": [],
         "failed": [],
@@ -291,7 +294,7 @@ def _lag_records(log: Answer[LogView], health: Health | None) -> int | None:
 
 def _partitions(log: LogView | None, health: Health | None) -> list[dict[str, object]]:
     known = {each.tp: each.offsets for each in health.status.partitions} if health is not None else {}
-    left_out = health.status.left_out if health is not None else ()
+    excluded = health.status.excluded if health is not None else ()
     rows = []
     for tp, (position, generation) in sorted(_positions(log, health).items()):
         offsets = known.get(tp)
@@ -305,7 +308,7 @@ def _partitions(log: LogView | None, health: Health | None) -> list[dict[str, ob
                 "last_stable": offsets.last_stable if offsets is not None else None,
                 "high_watermark": offsets.high_watermark if offsets is not None else None,
                 "lag": max(0, offsets.last_stable - position) if offsets is not None else None,
-                "trouble": next((each.reason for each in left_out if each.covers(tp)), None),
+                "trouble": next((each.reason for each in excluded if each.covers(tp)), None),
             }
         )
     return rows
@@ -341,6 +344,7 @@ def _range(done: RangeEntry) -> dict[str, object]:
         "records": done.records,
         "rejected": done.rejected,
         "tombstones": done.tombstones,
+        "filtered": done.filtered,
         "skipped": done.skipped_offsets,
         "objects": len(done.objects),
     }

@@ -25,6 +25,7 @@ from kafka_s3.adapters.kafka.client import (
 from kafka_s3.dead_letter import DeadLetter, context_headers
 from kafka_s3.errors import ConfigurationError, ExporterError, KafkaUnavailable, TopicMissing
 from kafka_s3.records import Headers
+from kafka_s3.settings.converters import SIMPLE_HEADERS
 from kafka_s3.settings.model import Settings
 from kafka_s3.values.rows import Stage
 
@@ -37,6 +38,8 @@ DELIVERY_TIMEOUT_S: Final = 60.0
 _LISTEN_S: Final = 0.1
 _RECORD_BYTES_MAX: Final = 1_000_000_000  # librdkafka's own largest: the topic says what it takes
 _SINK_TASK: Final = "org.apache.kafka.connect.sink.SinkTask"
+#: What a letter does not say is which transform of several it was.
+_TRANSFORMATION: Final = "org.apache.kafka.connect.transforms.Transformation"
 _DENIED = {*NOT_ALLOWED, KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED}
 #: What the topic, by its own configuration, will take no better next time.
 _NOT_TAKEN: Final = {
@@ -116,7 +119,11 @@ def executing_class(settings: Settings, stage: str) -> str:
         case Stage.KEY_CONVERTER.value:
             return settings.format.key.converter.value
         case Stage.HEADER_CONVERTER.value:
-            return settings.format.header.value
+            header = settings.format.header
+            return SIMPLE_HEADERS if header is None else header.converter.value
+        case Stage.TRANSFORMATION.value:
+            types = {each.type for each in settings.chain.transforms}
+            return types.pop() if len(types) == 1 else _TRANSFORMATION
         case _:
             return _SINK_TASK
 

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.ports import KnownSchemas, RegisteredSchema
+from kafka_s3.ports import KnownSchemas, RegisteredSchema, SchemaId
 
 ID_MAX: Final = 2**31 - 1
 _FILE_NAME: Final = re.compile(r"[1-9][0-9]{0,9}")
-_EXAMPLE: Final = "Name each file by the id that the records carry: 1.avsc, 2.avsc, …"
+_PROTO_NAME: Final = re.compile(r"[1-9][0-9]{0,9}\.proto")
+_GLUE_NAME: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_EXAMPLE: Final = "Name each file by the id that the records carry: 1.avsc or 1.proto, 2.avsc or 2.proto, …"
 
 
 class MemoryRegistry:
@@ -26,33 +28,50 @@ class MemoryRegistry:
     """
 
     def __init__(
-        self, schemas: Mapping[int, RegisteredSchema] | None = None, *, every_subject: Mapping[int, int] | None = None
+        self,
+        schemas: Mapping[SchemaId, RegisteredSchema] | None = None,
+        *,
+        every_subject: Mapping[SchemaId, int] | None = None,
     ) -> None:
         self.requests: list[str] = []
         self._schemas = dict(schemas or {})
         self._every_subject = every_subject
-        self._subjects: dict[str, list[int]] = {}  # the id of version 1, 2, …
-        self._answered: dict[int, RegisteredSchema | None] = {}
-        self._answered_versions: dict[str, Mapping[int, int]] = {}
+        self._subjects: dict[str, list[SchemaId]] = {}  # the id of version 1, 2, …
+        self._answered: dict[SchemaId, RegisteredSchema | None] = {}
+        self._answered_versions: dict[str, Mapping[SchemaId, int]] = {}
         self._failures: list[Exception] = []
         self._lock = threading.RLock()
 
     def register(
-        self, subject: str, text: str, *, type: str = "AVRO", references: Sequence[tuple[str, int]] = ()
+        self,
+        subject: str,
+        text: str,
+        *,
+        type: str = "AVRO",
+        references: Sequence[tuple[str, int]] = (),
+        names: Sequence[str] = (),
     ) -> int:
         """The id of a schema, now the newest version of a subject unless it was one; the same one in every subject.
 
-        `references`: subjects and versions of what it refers to.
+        `references`: subjects and versions of what it refers to. `names`: what a schema of PROTOBUF imports each as.
         """
         with self._lock:
             texts: list[str] = []
-            for referred, version in references:
+            imported: dict[str, str] = {}
+            for number, (referred, version) in enumerate(references):
                 needed = self._schemas[self._subjects[referred][version - 1]]
                 texts += [*needed.references, needed.text]
-            schema = RegisteredSchema(0, text, type, tuple(dict.fromkeys(texts)))
-            same = [id for id, each in self._schemas.items() if _content(each) == _content(schema)]
-            id = same[0] if same else max(self._schemas, default=0) + 1
-            self._schemas.setdefault(id, RegisteredSchema(id, text, type, schema.references))
+                if type == "PROTOBUF":
+                    imported = {**dict(zip(needed.names, needed.references, strict=True)), **imported}
+                    imported[names[number]] = needed.text
+            if type == "PROTOBUF":
+                schema = RegisteredSchema(0, text, type, tuple(imported.values()), tuple(imported))
+            else:
+                schema = RegisteredSchema(0, text, type, tuple(dict.fromkeys(texts)))
+            numbered = [(id, each) for id, each in self._schemas.items() if isinstance(id, int)]
+            same = [id for id, each in numbered if _content(each) == _content(schema)]
+            id = same[0] if same else max((id for id, _ in numbered), default=0) + 1
+            self._schemas.setdefault(id, RegisteredSchema(id, text, type, schema.references, schema.names))
             versions = self._subjects.setdefault(subject, [])
             if id not in versions:
                 versions.append(id)
@@ -72,14 +91,14 @@ class MemoryRegistry:
 
     # SchemaRegistry.
 
-    def schema(self, id: int) -> RegisteredSchema | None:
+    def schema(self, id: SchemaId) -> RegisteredSchema | None:
         with self._lock:
             if id not in self._answered:
                 self._request(f"schema {id}")
                 self._answered[id] = self._schemas.get(id)
             return self._answered[id]
 
-    def versions(self, subject: str) -> Mapping[int, int]:
+    def versions(self, subject: str) -> Mapping[SchemaId, int]:
         with self._lock:
             if subject not in self._answered_versions:
                 self._request(f"versions {subject}")
@@ -99,32 +118,54 @@ class MemoryRegistry:
 
 
 def folder_registry(path: Path) -> MemoryRegistry:
-    """The Avro schemas of a folder's files `<id>.avsc`; ascending ids are the versions 1, 2, … of every subject."""
+    """The schemas of a folder's files `<id>.avsc` and `<id>.proto`; ascending ids are the versions 1, 2, … of every
+    subject. All other `.proto` files below the folder may be imported, by their paths in it. Files named by the id of a
+    version in Glue are that version, numbered in the order of their names."""
     try:
+        protos = {each.relative_to(path).as_posix(): each for each in sorted(path.rglob("*.proto"))}
         files = sorted(each for each in path.iterdir() if each.suffix == ".avsc")
     except OSError as error:
         raise ConfigurationError(f"The folder of schemas {path} cannot be read: {error.strerror}.") from error
+    files += [protos.pop(name) for name in list(protos) if _PROTO_NAME.fullmatch(name)]
     if not files:
         raise ConfigurationError(f"There are no schemas in {path}.", next=_EXAMPLE)
-    schemas = {}
-    for file in files:
+    imported = {name: _text(each) for name, each in protos.items()}
+    schemas: dict[SchemaId, RegisteredSchema] = {}
+    for number, file in enumerate(files, 1):
+        if _GLUE_NAME.fullmatch(file.stem):
+            schemas[file.stem] = RegisteredSchema(file.stem, _json_text(file), version=number)
+            continue
         id = int(file.stem) if _FILE_NAME.fullmatch(file.stem) else 0
         if not 0 < id <= ID_MAX:
             raise ConfigurationError(f"{file} is not named by an id from 1 to {ID_MAX}.", next=_EXAMPLE)
-        schemas[id] = RegisteredSchema(id, _json_text(file))
-    return MemoryRegistry(schemas, every_subject={id: number for number, id in enumerate(sorted(schemas), 1)})
+        if id in schemas:
+            raise ConfigurationError(f"{file} has the id of another schema, {id}.", next=_EXAMPLE)
+        if file.suffix == ".proto":
+            schemas[id] = RegisteredSchema(id, _text(file), "PROTOBUF", tuple(imported.values()), tuple(imported))
+        else:
+            schemas[id] = RegisteredSchema(id, _json_text(file))
+    ids = sorted(id for id in schemas if isinstance(id, int))
+    return MemoryRegistry(schemas, every_subject={id: number for number, id in enumerate(ids, 1)})
 
 
 def _json_text(file: Path) -> str:
+    text = _text(file)
     try:
-        text = file.read_text("utf-8")
         json.loads(text)
-    except OSError as error:
-        raise ConfigurationError(f"The schema {file} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"The schema {file} is not JSON: {error}.", next="Write an Avro schema.") from error
     return text
 
 
-def _content(schema: RegisteredSchema) -> tuple[str, str, tuple[str, ...]]:
-    return schema.text, schema.type, schema.references
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"The schema {file} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        kind = "text" if file.suffix == ".proto" else "JSON"
+        raise ConfigurationError(f"The schema {file} is not {kind}: {error}.") from error
+
+
+def _content(schema: RegisteredSchema) -> tuple[str, str, tuple[str, ...], tuple[str, ...]]:
+    return schema.text, schema.type, schema.references, schema.names

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_s3.adapters.registry.answer_cache import AnswerCache
 from kafka_s3.errors import RegistryRefused
-from kafka_s3.ports import KnownSchemas, RegisteredSchema
+from kafka_s3.ports import KnownSchemas, RegisteredSchema, SchemaId
 from kafka_s3.settings.registry import RegistrySettings
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ConfluentRegistry:
         self._settings = settings
         self._schemas = AnswerCache(KEPT_MAX, _schema_size, known.schemas)
         self._versions = AnswerCache(KEPT_MAX, _versions_size, known.versions)
-        self._missing: set[int] = set()
+        self._missing: set[SchemaId] = set()
         #: Schemas by id that a subject's versions brought along.
         self._answers: AnswerCache[int, Answer] = AnswerCache(KEPT_MAX, _answer_size, {})
         self._references: AnswerCache[Reference, Answer] = AnswerCache(KEPT_MAX, _answer_size, {})
@@ -59,9 +59,9 @@ class ConfluentRegistry:
     def __reduce__(self) -> tuple[object, ...]:
         return ConfluentRegistry, (self._settings, self.known())
 
-    def schema(self, id: int) -> RegisteredSchema | None:
+    def schema(self, id: SchemaId) -> RegisteredSchema | None:
         found = self._schemas.get(id)
-        if found is not None or id in self._missing or not 0 < id <= ID_MAX:
+        if found is not None or id in self._missing or not isinstance(id, int) or not 0 < id <= ID_MAX:
             return found
         with _one_of(self._id_locks, id):
             found = self._schemas.get(id)
@@ -69,7 +69,7 @@ class ConfluentRegistry:
                 return found
             answer = self._answers.get(id) or self._client.schema(id)
             if answer is not None:
-                found = RegisteredSchema(id, answer.text, answer.type, self._texts(id, answer))
+                found = RegisteredSchema(id, answer.text, answer.type, *self._texts(id, answer))
                 self._schemas.put(id, found)
             else:
                 if len(self._missing) >= MISSING_MAX:
@@ -77,7 +77,7 @@ class ConfluentRegistry:
                 self._missing.add(id)
             return found
 
-    def versions(self, subject: str) -> Mapping[int, int]:
+    def versions(self, subject: str) -> Mapping[SchemaId, int]:
         """Deleted versions are versions: records may have been written with them. Of two with one id the later."""
         found = self._versions.get(subject)
         if found is not None:
@@ -101,7 +101,7 @@ class ConfluentRegistry:
                 self._requests = Requests(self._settings)
             return self._requests
 
-    def _versions_of(self, subject: str) -> dict[int, int]:
+    def _versions_of(self, subject: str) -> dict[SchemaId, int]:
         if not _is_name(subject):
             return {}
         numbers = self._client.versions(subject)
@@ -110,7 +110,7 @@ class ConfluentRegistry:
                 f"The subject {subject!r:.100} has {len(numbers)} versions; {VERSIONS_MAX} are the most.",
                 next="Delete for good what no record needs.",
             )
-        versions: dict[int, int] = {}
+        versions: dict[SchemaId, int] = {}
         for number in sorted(numbers):
             answer = self._client.version(subject, number)
             if answer is not None:
@@ -119,14 +119,20 @@ class ConfluentRegistry:
                     self._answers.put(answer.id, answer)
         return versions
 
-    def _texts(self, id: int, answer: Answer) -> tuple[str, ...]:
-        """All that a schema refers to, each before those that need it."""
-        found: dict[Reference, str] = {}
+    def _texts(self, id: int, answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """All that a schema refers to, each before those that need it; and of PROTOBUF what each is imported as."""
+        found: dict[Reference, Answer] = {}
         self._follow(f"schema {id}", answer.references, found, ())
-        return tuple(dict.fromkeys(found.values()))
+        if answer.type != "PROTOBUF":
+            return tuple(dict.fromkeys(each.text for each in found.values())), ()
+        imported: dict[str, str] = {}
+        for each in (answer, *reversed(found.values())):  # of two of one name that of the schema itself
+            for name, reference in zip(each.names, each.references, strict=True):
+                imported.setdefault(name, found[reference].text)
+        return tuple(imported.values()), tuple(imported)
 
     def _follow(
-        self, whose: str, references: Sequence[Reference], found: dict[Reference, str], path: tuple[Reference, ...]
+        self, whose: str, references: Sequence[Reference], found: dict[Reference, Answer], path: tuple[Reference, ...]
     ) -> None:
         for reference in references:
             if reference in found:
@@ -139,8 +145,8 @@ class ConfluentRegistry:
                 )
             answer = self._referenced(whose, reference)
             self._follow(whose, answer.references, found, (*path, reference))
-            found[reference] = answer.text
-            if sum(map(len, found.values())) > REFERENCES_CHARS_MAX:
+            found[reference] = answer
+            if sum(len(each.text) for each in found.values()) > REFERENCES_CHARS_MAX:
                 raise _unusable(whose, f"refers to schemas of more than {REFERENCES_CHARS_MAX} characters together")
 
     def _referenced(self, whose: str, reference: Reference) -> Answer:
@@ -154,15 +160,15 @@ class ConfluentRegistry:
 
 
 def _schema_size(schema: RegisteredSchema) -> int:
-    return _KEPT_EACH + len(schema.text) + sum(map(len, schema.references))
+    return _KEPT_EACH + len(schema.text) + sum(map(len, (*schema.references, *schema.names)))
 
 
-def _versions_size(versions: Mapping[int, int]) -> int:
+def _versions_size(versions: Mapping[SchemaId, int]) -> int:
     return _KEPT_EACH + _VERSION_SIZE * len(versions)
 
 
 def _answer_size(answer: Answer) -> int:
-    return _KEPT_EACH + len(answer.text) + _KEPT_EACH * len(answer.references)
+    return _KEPT_EACH + len(answer.text) + _KEPT_EACH * len(answer.references) + sum(map(len, answer.names))
 
 
 def _one_of(locks: Sequence[threading.Lock], key: Hashable) -> threading.Lock:

@@ -43,12 +43,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A schema as the registry answered it."""
+    """A schema as the registry answered it. `names`: what it calls each of its references, in their order."""
 
     id: int
     text: str
     type: str
     references: tuple[Reference, ...]
+    names: tuple[str, ...] = ()
 
 
 class Requests:
@@ -102,7 +103,8 @@ class Requests:
 def _answer(schema: Any, id: object) -> Answer:
     """What the client made of an answer, checked: it takes anything for anything."""
     references = [(_text(each.subject), _positive(each.version)) for each in schema.references or ()]
-    return Answer(_positive(id), _text(schema.schema_str), _text(schema.schema_type), tuple(references))
+    names = tuple(_text(each.name) for each in schema.references or ())
+    return Answer(_positive(id), _text(schema.schema_str), _text(schema.schema_type), tuple(references), names)
 
 
 def _text(value: object) -> str:

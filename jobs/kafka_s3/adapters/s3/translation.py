@@ -63,6 +63,13 @@ _TEMPORARY: Final = (
     HTTPError,
     OSError,
 )
+
+
+def is_temporary(error: BaseException) -> bool:
+    """Whether it means no answer, or none that can be read: the same request may pass."""
+    return isinstance(error, _TEMPORARY)
+
+
 _PERMISSIONS: Final = {
     "put_object": "s3:PutObject",
     "create_multipart_upload": "s3:PutObject",

@@ -13,8 +13,13 @@ Values without a schema:
 Values with a schema:
 
 - `avro`: as a schema registry's serializers write it.
+- `glue`: as those of AWS Glue write it.
 - `avro_group`: the values of a batch that have one schema.
 - `avro_weight`: how much memory a datum may become, beyond its values.
+- `protobuf`: as a schema registry's serializers write it.
+- `protobuf_group`: the messages of a batch that have one type.
+- `protobuf_schema`: the schema that ProtobufConverter gives a message type.
+- `protobuf_weight`: how much memory a message may become, beyond its values.
 - `envelope`: JsonConverter's `{"schema": ..., "payload": ...}`.
 - `connect_schema`: the schema of an envelope.
 - `connect_avro`: that schema as an Avro schema.
@@ -24,6 +29,7 @@ Values with a schema:
 - `typed`: plain JSON by a schema of the user's (`export.value.schema.file`).
 - `typed_values`: one such value, with a reason where it is bad.
 - `typed_forms`: the types that such values are decoded into.
+- `iso`: dates and times in them as ISO 8601.
 - `typed_weight`: how much memory such a value may become.
 - `weight`: how much is allowed, and how it is said that it is more.
 - `json_limits`: how deep JSON may be, and how many values it may hold.
@@ -31,8 +37,16 @@ Values with a schema:
 What is made of them:
 
 - `structs`: rows over Python values.
+- `fitting`: what a format has no place for.
+- `changed`: values that transforms made, as rows for a format.
 - `mixed_schema_rows`: rows of several schemas in one object.
 - `kafka_fields`: the record's own metadata, written into it.
+
+Headers:
+
 - `headers`: headers beside the values.
-- `iso`: dates and times as ISO 8601.
+- `header_texts`: the bytes of headers as text, by their converter.
+- `connect_parse`: a header's text to a value with a type, as SimpleHeaderConverter reads it.
+- `connect_moments`: dates and times in such text.
+- `connect_typed`: values with Connect's types, and their text.
 """

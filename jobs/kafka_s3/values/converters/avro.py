@@ -6,8 +6,8 @@ once for the whole batch however it is parted after that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema
@@ -27,87 +27,36 @@ _IDS_MAX: Final = 10_000
 _CHARS_MAX: Final = 32 * 1024 * 1024
 
 
-class AvroValues:
-    """The values, or keys, of one topic (AvroConverter).
+class Framing(Protocol):
+    """What stands in front of a datum."""
 
-    Registry errors end a batch; what a record alone is to blame for makes it `Unwritable`. `columns`: a record that
-    Arrow's columns cannot hold is refused too, as Parquet needs it. `binary`: the datums themselves are written, so
-    that there is nothing to weigh.
-    """
+    @property
+    def head(self) -> int:
+        """How many bytes."""
 
-    def __init__(
-        self,
-        registry: SchemaRegistry,
-        subject_names: SubjectNames,
-        topic: str,
-        *,
-        key: bool,
-        columns: bool = False,
-        binary: bool = False,
-    ) -> None:
+    def look_up(self, head: bytes) -> Schema | str:
+        """The schema that they name, or why there is none; there may be fewer of them. Registry errors."""
+
+    def named(self, head: bytes) -> str:
+        """The id in them, for people."""
+
+
+class ConfluentFraming:
+    """A zero byte, and a schema's id in four."""
+
+    head = HEAD
+
+    def __init__(self, registry: SchemaRegistry, subject_names: SubjectNames, topic: str, *, key: bool) -> None:
         self._registry = registry
         self._subject_names = subject_names
         self._topic = topic
         self._key = key
-        self._columns = columns
-        self._binary = binary
-        self._stage = Stage.KEY_CONVERTER if key else Stage.VALUE_CONVERTER
-        self._known: dict[bytes, Schema | str] = {}  # by the five bytes at the beginning
-        self._known_chars = 0
 
-    def __call__(self, values: Sequence[bytes | None]) -> AvroRows:
-        excluded: dict[int, Excluded] = {}
-        chosen: dict[Schema, list[int]] = {}
-        named: list[tuple[Schema, Sequence[int]]] = []
-        for head, rows in _by_head(values).items():
-            if head is None:
-                excluded.update(dict.fromkeys(rows, Tombstone()))
-            elif isinstance(found := self._schema(head), Schema):
-                chosen.setdefault(found, []).extend(rows)
-                named.append((found, rows))
-            else:
-                for row in rows:
-                    excluded[row] = Unwritable(f"{found} ({shown(values[row])})", self._stage)
-        groups: list[Group] = []
-        group_of: list[int] = [0] * len(values)
-        places: Sequence[int] = range(len(values))
-        if len(chosen) > 1 or excluded:
-            places = [0] * len(values)
-        for number, (schema, rows) in enumerate(chosen.items()):
-            # All of them stand where they stood, whatever their ids.
-            everything = len(rows) == len(values)
-            chosen_values: Sequence[Any] = values if everything else [values[row] for row in rows]
-            group = Group(schema, chosen_values)
-            groups.append(group)
-            for place, refused in group.check(self._stage, self._columns, self._weights(schema)).items():
-                excluded[place if everything else rows[place]] = refused
-            if isinstance(places, list):
-                for place, row in enumerate(rows):
-                    group_of[row], places[row] = number, place
-        own = _own(named, len(values)) if len(named) > len(chosen) else None
-        return AvroRows(groups, group_of if len(groups) > 1 else None, places, excluded, own)
+    @staticmethod
+    def named(head: bytes) -> str:
+        return f"the id {int.from_bytes(head[1:], 'big')}"
 
-    def _weights(self, schema: Schema) -> Weights | None:
-        if self._binary:
-            return None
-        from kafka_s3.values.converters.avro_weight import weights_of
-
-        return weights_of(schema, self._columns)
-
-    def _schema(self, head: bytes) -> Schema | str:
-        """The schema that the beginning of a value names, or why there is none."""
-        found = self._known.get(head)
-        if found is None:
-            found = self._look_up(head)
-            chars = len(found.text if isinstance(found, Schema) else found)
-            if len(self._known) >= _IDS_MAX or self._known_chars + chars > _CHARS_MAX:
-                self._known.clear()
-                self._known_chars = 0
-            self._known[head] = found
-            self._known_chars += chars
-        return found
-
-    def _look_up(self, head: bytes) -> Schema | str:
+    def look_up(self, head: bytes) -> Schema | str:
         if len(head) < HEAD:
             return f"not Avro of a schema registry: {len(head)} bytes, where a zero byte and a schema's id take {HEAD}"
         if head[0] != 0:
@@ -137,15 +86,108 @@ class AvroValues:
                 return f"{self._topic}-{graph(schema).name}"
 
 
-def _by_head(values: Sequence[bytes | None]) -> Mapping[bytes | None, Sequence[int]]:
-    """Rows by the first five bytes of their values; one schema as a rule, so that is looked for first."""
+class FramedAvro:
+    """The values, or keys, of one topic.
+
+    `framing` reads what stands in front of each. Registry errors end a batch; what a record alone is to blame for makes
+    it `Unwritable`. `columns`: a record that Arrow's columns cannot hold is refused too, as Parquet needs it. `binary`:
+    the datums themselves are written, so that there is nothing to weigh.
+    """
+
+    def __init__(
+        self,
+        framing: Framing,
+        *,
+        key: bool,
+        columns: bool = False,
+        binary: bool = False,
+    ) -> None:
+        self._framing = framing
+        self._columns = columns
+        self._binary = binary
+        self._stage = Stage.KEY_CONVERTER if key else Stage.VALUE_CONVERTER
+        self._known: dict[bytes, Schema | str] = {}  # by the bytes at the beginning
+        self._known_chars = 0
+
+    def __call__(self, values: Sequence[bytes | None]) -> AvroRows:
+        excluded: dict[int, Excluded] = {}
+        chosen: dict[Schema, list[int]] = {}
+        named: list[tuple[Schema, Sequence[int]]] = []
+        for head, rows in _by_head(values, self._framing.head).items():
+            if head is None:
+                excluded.update(dict.fromkeys(rows, Tombstone()))
+            elif isinstance(found := self._schema(head), Schema):
+                chosen.setdefault(found, []).extend(rows)
+                named.append((found, rows))
+            else:
+                for row in rows:
+                    excluded[row] = Unwritable(f"{found} ({shown(values[row])})", self._stage)
+        groups: list[Group] = []
+        group_of: list[int] = [0] * len(values)
+        places: Sequence[int] = range(len(values))
+        if len(chosen) > 1 or excluded:
+            places = [0] * len(values)
+        for number, (schema, rows) in enumerate(chosen.items()):
+            # All of them stand where they stood, whatever their ids.
+            everything = len(rows) == len(values)
+            chosen_values: Sequence[Any] = values if everything else [values[row] for row in rows]
+            group = Group(schema, chosen_values, self._framing.head, named=self._framing.named)
+            groups.append(group)
+            for place, refused in group.check(self._stage, self._columns, self._weights(schema)).items():
+                excluded[place if everything else rows[place]] = refused
+            if isinstance(places, list):
+                for place, row in enumerate(rows):
+                    group_of[row], places[row] = number, place
+        own = _own(named, len(values)) if len(named) > len(chosen) else None
+        return AvroRows(groups, group_of if len(groups) > 1 else None, places, excluded, own)
+
+    def _weights(self, schema: Schema) -> Weights | None:
+        if self._binary:
+            return None
+        from kafka_s3.values.converters.avro_weight import weights_of
+
+        return weights_of(schema, self._columns)
+
+    def _schema(self, head: bytes) -> Schema | str:
+        """The schema that the beginning of a value names, or why there is none."""
+        found = self._known.get(head)
+        if found is None:
+            found = self._framing.look_up(head)
+            chars = len(found.text if isinstance(found, Schema) else found)
+            if len(self._known) >= _IDS_MAX or self._known_chars + chars > _CHARS_MAX:
+                self._known.clear()
+                self._known_chars = 0
+            self._known[head] = found
+            self._known_chars += chars
+        return found
+
+
+class AvroValues(FramedAvro):
+    """AvroConverter."""
+
+    def __init__(
+        self,
+        registry: SchemaRegistry,
+        subject_names: SubjectNames,
+        topic: str,
+        *,
+        key: bool,
+        columns: bool = False,
+        binary: bool = False,
+    ) -> None:
+        framing = ConfluentFraming(registry, subject_names, topic, key=key)
+        super().__init__(framing, key=key, columns=columns, binary=binary)
+
+
+def _by_head(values: Sequence[bytes | None], head: int) -> Mapping[bytes | None, Sequence[int]]:
+    """Rows by the first bytes of their values; one schema as a rule, so that is looked for first."""
     if None not in values:
-        heads = {value[:HEAD] for value in values}  # type: ignore[index]  # no None is left
+        heads = {value[:head] for value in values}  # type: ignore[index]  # no None is left
         if len(heads) == 1:
             return {heads.pop(): range(len(values))}
     rows: dict[bytes | None, list[int]] = {}
     for row, value in enumerate(values):
-        rows.setdefault(None if value is None else value[:HEAD], []).append(row)
+        rows.setdefault(None if value is None else value[:head], []).append(row)
     return rows
 
 
@@ -208,16 +250,19 @@ class AvroRows:
     def sizes(self) -> Sequence[int]:
         if self._group_of is not None:
             pairs = zip(self._group_of, self._places, strict=True)
-            return [max(len(self._groups[group].values[place]) - HEAD, 0) for group, place in pairs]
+            heads = [group.head for group in self._groups]
+            return [max(len(self._groups[group].values[place]) - heads[group], 0) for group, place in pairs]
         if not self._groups:
             return [0] * len(self._places)
-        values = taken(self._groups[0].values, self._places)
+        values, head = taken(self._groups[0].values, self._places), self._groups[0].head
         if not self.excluded:
-            return [len(value) - HEAD for value in values]
-        return [max(len(value) - HEAD, 0) for value in values]
+            return [len(value) - head for value in values]
+        return [max(len(value) - head, 0) for value in values]
 
     def datums(self, target: Schema) -> Sequence[bytes]:
-        group = self._group()
+        if self._group_of is not None:
+            return self._mixed(lambda part: part.datums(target))
+        group = self._groups[0]
         if target.text == group.schema.text:
             return group.datums(self._places)
         projected = group.projected(target)
@@ -230,16 +275,22 @@ class AvroRows:
     def values(self, target: Schema) -> Sequence[Any]:
         from kafka_s3.avro.project import projector, unchanged
 
-        group = self._group()
+        if self._group_of is not None:
+            return self._mixed(lambda part: part.values(target))
+        group = self._groups[0]
         values = group.decode(self._places)
         project = projector(group.schema, target)
         return values if project is unchanged else [project(value) for value in values]
 
     def arrow(self, target: Schema) -> Any:
         """`target` may also be a schema without its logical types (`bare`)."""
-        from kafka_s3.avro.batch_reader import taken
+        from kafka_s3.avro.batch_reader import joined, taken
 
-        group = self._group()
+        if self._group_of is not None:
+            parts = self._apart()
+            rows = [row for indexes, _ in parts for row in indexes]
+            return joined([part.arrow(target) for _, part in parts], rows, len(self._places))
+        group = self._groups[0]
         if _reads(target, group.schema):
             return taken(group.arrow(target), self._places)
         projected = group.projected(target)
@@ -256,6 +307,13 @@ class AvroRows:
         group = self._groups[0]
         return group.has_columns and (_reads(target, group.schema) or group.projected(target) is not None)
 
+    def has_datums(self, target: Schema) -> bool:
+        """Whether `datums` come without values, which take more memory than they."""
+        return all(
+            group.has_datums and (target.text == group.schema.text or group.projected(target) is not None)
+            for group in self._groups
+        )
+
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
         if not self._groups:
             return [None] * len(self._places)
@@ -264,9 +322,24 @@ class AvroRows:
         columns = [group.column(path) for group in self._groups]
         return [columns[group][place] for group, place in zip(self._group_of, self._places, strict=True)]
 
-    def _group(self) -> Group:
-        assert self._group_of is None, "only rows of one schema have another form"
-        return self._groups[0]
+    def _apart(self) -> list[tuple[list[int], AvroRows]]:
+        """The rows of each group: several may have one schema, where their bytes are read in different ways."""
+        assert self._group_of is not None
+        indexes: dict[int, list[int]] = {}
+        for row, group in enumerate(self._group_of):
+            indexes.setdefault(group, []).append(row)
+        return [
+            (rows, AvroRows([self._groups[group]], None, [self._places[row] for row in rows], {}))
+            for group, rows in indexes.items()
+        ]
+
+    def _mixed(self, form: Callable[[AvroRows], Sequence[Any]]) -> list[Any]:
+        """A form of rows of several groups."""
+        made: list[Any] = [None] * len(self._places)
+        for rows, part in self._apart():
+            for row, each in zip(rows, form(part), strict=True):
+                made[row] = each
+        return made
 
 
 def _reads(target: Schema, schema: Schema) -> bool:

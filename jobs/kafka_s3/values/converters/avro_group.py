@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from kafka_s3.avro.datum_reader import FEW
+from kafka_s3.avro.datum_reader import FEW, LONG
 from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema
 from kafka_s3.avro.nodes import Union
@@ -14,6 +14,7 @@ from kafka_s3.values.rows import Excluded, Missing, Stage, Tombstone, Unwritable
 
 if TYPE_CHECKING:  # they load pyarrow
     from kafka_s3.avro.batch_reader import Scan
+    from kafka_s3.avro.datum_checker import Cuts
     from kafka_s3.avro.datums import Codec
     from kafka_s3.avro.splice import Splice
     from kafka_s3.values.converters.avro_weight import Weights
@@ -27,18 +28,32 @@ class Group:
     """All the values of a batch that have one schema; refused ones among them.
 
     `head`: bytes in front of each datum. `valid`: each is known to be one; otherwise `check` is asked first.
+    `named`: the id in a head, for people.
     """
 
-    def __init__(self, schema: Schema, values: Sequence[bytes], head: int = HEAD, *, valid: bool = False) -> None:
+    #: Whether what stands behind a value's head is a datum.
+    has_datums: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        schema: Schema,
+        values: Sequence[bytes],
+        head: int = HEAD,
+        *,
+        valid: bool = False,
+        named: Callable[[bytes], str] = bytes.hex,
+    ) -> None:
         from kafka_s3.avro.datums import codec
 
         self.schema = schema
         self.values = values
-        self._head = head
+        self.head = head
+        self._named = named
         self._codec: Codec = codec(schema)
         self._scan: Scan | None = None
         self._refused: dict[int, Excluded] = {}
         self._slow: list[int] = []  # valid, but not in the scan
+        self._cuts: dict[int, Cuts] = {}  # of long ones, where `check` has found them
         self._decoded: list[Any] | None = None
         self._arrow: dict[str, Any] = {}  # by the text of the schema
         self._fields: dict[tuple[str, ...], Sequence[Any]] = {}
@@ -49,7 +64,7 @@ class Group:
 
     def _make_scan(self) -> None:
         if self._codec.columns is not None and len(self.values) >= FEW:
-            self._scan = self._codec.columns.scan(self.values, self._head)
+            self._scan = self._codec.columns.scan(self.values, self.head)
 
     def _look(self) -> None:
         """Scans values that are known to be valid, once that is needed."""
@@ -68,11 +83,14 @@ class Group:
         """Which values are refused, and why; asked once, before anything else."""
         doubtful = range(len(self.values)) if self._scan is None else self._scan.doubtful()
         if doubtful:
-            reasons = self._codec.reasons({place: self.values[place][HEAD:] for place in doubtful}, doubtful)
+            cuts = self._cuts if columns or self._scan is not None else None
+            reasons = self._codec.reasons(
+                {place: self.values[place][self.head :] for place in doubtful}, doubtful, cuts
+            )
             for place, reason in reasons.items():
                 value = self.values[place]
-                id = int.from_bytes(value[1:HEAD], "big")
-                text = f"not a value of the schema of the id {id}: {reason} ({shown(value)})"
+                id = self._named(value[: self.head])
+                text = f"not a value of the schema of {id}: {reason} ({shown(value)})"
                 self._refused[place] = Unwritable(text, stage)
             self._slow = [place for place in doubtful if place not in reasons]
         if weights is not None:
@@ -87,7 +105,7 @@ class Group:
         if max(map(len, self.values), default=0) <= weights.length_max:
             return
         for place, value in enumerate(self.values):
-            if place not in self._refused and (problem := weights.problem(value[HEAD:])):
+            if place not in self._refused and (problem := weights.problem(value[self.head :])):
                 self._refused[place] = Unwritable(f"{problem} ({shown(value)})", stage)
 
     def _nulls(self) -> Sequence[int]:
@@ -99,7 +117,7 @@ class Group:
         if not isinstance(node, Union):
             return valid
         nulls = {number for number, each in enumerate(node.branches) if each.nullable}
-        return [place for place in valid if _branch(self.values[place][self._head :]) in nulls]
+        return [place for place in valid if _branch(self.values[place][self.head :]) in nulls]
 
     def _misfits(self) -> dict[int, Excluded]:
         from kafka_s3.avro.arrow import ColumnsError, arrow_type, can_misfit, misfits
@@ -114,14 +132,14 @@ class Group:
         try:
             self.arrow(self.schema)
         except ColumnsError:
-            found = misfits(self.decode(valid), self.schema)
+            found = misfits(self._decode_long(valid), self.schema)
             self._scan = None
             self._slow = valid
             return {valid[index]: Unwritable(reason, Stage.TASK_PUT) for index, reason in found.items()}
         return {}
 
     def datums(self, places: Sequence[int]) -> Sequence[bytes]:
-        chosen, head = taken(self.values, places), self._head
+        chosen, head = taken(self.values, places), self.head
         return [value[head:] for value in chosen] if head else chosen
 
     def projected(self, target: Schema) -> Projected | None:
@@ -148,7 +166,7 @@ class Group:
             slow = [place for place in range(len(self.values)) if place not in self._refused]
         elif scan.rows is not None:
             made.update(zip(scan.rows.tolist(), scan.spliced(way), strict=True))
-        made.update((place, way.one(self.values[place][self._head :])) for place in slow)
+        made.update((place, way.one(self.values[place][self.head :])) for place in slow)
         return list(made.values()), {place: number for number, place in enumerate(made)}
 
     def projected_arrow(self, way: Splice, target: Schema) -> Any:
@@ -159,7 +177,7 @@ class Group:
         if self._scan is None or self._scan.rows is not None or not self.values:
             return None
         if target.text not in way.constants:
-            one = from_values(codec(target).decode([way.one(self.values[0][self._head :])]), target)
+            one = from_values(codec(target).decode([way.one(self.values[0][self.head :])]), target)
             new = [number for number, origin in enumerate(way.origins) if origin is None]
             way.constants[target.text] = {number: one.field(number) for number in new}
         return self._scan.projected(way, target, way.constants[target.text])
@@ -172,6 +190,18 @@ class Group:
         if isinstance(places, range) and len(places) == len(self.values):
             self._decoded = decoded
         return decoded
+
+    def _decode_long(self, places: Sequence[int]) -> Sequence[Any]:
+        """The values, in long ones of which arrays and maps are made some items at a time: for columns."""
+        if not self.has_datums or all(len(self.values[place]) < LONG for place in places):
+            return self.decode(places)
+        short = [place for place in places if len(self.values[place]) < LONG]
+        made = dict(zip(short, self.decode(short), strict=True))
+        head = self.head
+        return [
+            made[place] if place in made else self._codec.decode_long(self.values[place][head:], self._cuts.get(place))
+            for place in places
+        ]
 
     def arrow(self, schema: Schema) -> Any:
         """All valid rows as one array, at the places of their values; refused ones hold anything.
@@ -190,10 +220,10 @@ class Group:
         fast = None if self._scan is None else self._scan.arrow(schema)
         if self._scan is None or fast is None:
             places = [place for place in range(len(self.values)) if place not in self._refused]
-            return joined([from_values(self.decode(places), schema)], places, len(self.values))
+            return joined([from_values(self._decode_long(places), schema)], places, len(self.values))
         if self._scan.rows is None:
             return fast
-        slow = from_values(self.decode(self._slow), schema)
+        slow = from_values(self._decode_long(self._slow), schema)
         return joined([fast, slow], [*self._scan.rows.tolist(), *self._slow], len(self.values))
 
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
@@ -216,7 +246,7 @@ class Group:
                 column[place] = value
         if slow:
             read = _reader(self.schema, path)
-            for place, value in zip(slow, self.decode(slow), strict=True):
+            for place, value in zip(slow, self._decode_long(slow), strict=True):
                 column[place] = read(value)
         return column
 

@@ -42,6 +42,17 @@ def converter_for(
             return _with_schema(settings, file, registry, topic, key)
 
 
+def unwritten_converter_for(
+    settings: ConverterSettings, registry: SchemaRegistry | None = None, topic: str = "", *, key: bool = False
+) -> Convert:
+    """How bytes become the values that Connect would have of them, for whoever changes them before they are written."""
+    if settings.converter is Converter.JSON and not settings.schemas_enable and settings.schema_text is None:
+        from kafka_s3.values.converters.schemaless import schemaless_json
+
+        return schemaless_json
+    return _with_schema(settings, FileSettings(Format.JSON), registry, topic, key)
+
+
 def _with_schema(
     settings: ConverterSettings, file: FileSettings, registry: SchemaRegistry | None, topic: str, key: bool
 ) -> Convert:
@@ -55,6 +66,16 @@ def _with_schema(
             assert registry is not None, "AvroConverter without a schema registry"
             binary = file.format is Format.AVRO
             made = AvroValues(registry, settings.subject_names, topic, key=key, columns=columns, binary=binary)
+        case Converter.PROTOBUF:
+            from kafka_s3.values.converters.protobuf import ProtobufValues
+
+            assert registry is not None, "ProtobufConverter without a schema registry"
+            made = ProtobufValues(registry, settings.subject_names, topic, settings.protobuf, key=key, columns=columns)
+        case Converter.GLUE_AVRO:
+            from kafka_s3.values.converters.glue import GlueAvro
+
+            assert registry is not None, "AWSKafkaAvroConverter without Glue"
+            made = GlueAvro(registry, key=key, columns=columns, binary=file.format is Format.AVRO)
         case Converter.JSON if settings.schemas_enable:
             from kafka_s3.values.converters.envelope import EnvelopeJson
 

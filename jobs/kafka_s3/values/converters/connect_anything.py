@@ -7,14 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from kafka_s3.avro.datum_writer import long_bytes
+from kafka_s3.avro.fields import NoField
 from kafka_s3.avro.model import Avro, Schema, schema_of
-from kafka_s3.values.converters.connect_schema import InvalidSchema
-from kafka_s3.values.converters.connect_values import parse
-from kafka_s3.values.converters.json_limits import NESTING_MAX as JSON_NESTING_MAX
-from kafka_s3.values.converters.json_limits import TOO_MANY, has_too_many, is_too_deep
-from kafka_s3.values.converters.schemaless import plain_json
+from kafka_s3.values.converters.schemaless import plain_json, rows_of_json
 from kafka_s3.values.converters.structs import Held, ValueRows
-from kafka_s3.values.rows import Excluded, Tombstone, Unwritable
 
 _NAMESPACE: Final = "io.confluent.connect.avro"
 _NAME: Final = f"{_NAMESPACE}.Anything"
@@ -68,8 +64,17 @@ class AnyJson(Held):
     def value(self) -> dict[str, Any]:
         return anything(self.json)
 
-    def outline(self) -> dict[str, Any]:
-        return anything(type(self.json)()) if isinstance(self.json, list | dict) else anything(self.json)
+    def field(self, path: tuple[str, ...]) -> Any:
+        """Of the JSON itself, as the sink's partitioners look into its map; `ANYTHING` is how it is written."""
+        value = self.json
+        for depth, name in enumerate(path):
+            if value is None and depth:
+                return None
+            if not isinstance(value, dict) or name not in value:
+                where = "there is no such field" if isinstance(value, dict) else "only an object has fields"
+                raise NoField(f"field {'.'.join(path)} is missing: {where}")
+            value = value[name]
+        return value
 
 
 def anything(value: Any) -> dict[str, Any]:
@@ -135,24 +140,4 @@ def anything_or_none(json: Any) -> AnyJson | None:
 
 def json_to_anything(values: Sequence[bytes | None]) -> ValueRows:
     """JsonConverter with schemas.enable=false, for formats of values with a schema."""
-    made: list[Any] = []
-    excluded: dict[int, Excluded] = {}
-    for index, value in enumerate(values):
-        one = Tombstone() if value is None else _one(value)
-        if isinstance(one, Tombstone | Unwritable):
-            excluded[index] = one
-        made.append(one)
-    return ValueRows(made, ANYTHING, excluded, [0 if value is None else len(value) for value in values])
-
-
-def _one(value: bytes) -> AnyJson | Excluded:
-    text = value.removeprefix(b"\xef\xbb\xbf")
-    if is_too_deep(text):
-        return Unwritable(f"not JSON: nested too deeply (more than {JSON_NESTING_MAX} levels)")
-    if has_too_many(text):
-        return Unwritable(TOO_MANY)
-    try:
-        made = anything_or_none(parse(text))
-    except InvalidSchema as refused:
-        return Unwritable(str(refused))
-    return Tombstone() if made is None else made
+    return rows_of_json(values, anything_or_none, ANYTHING)

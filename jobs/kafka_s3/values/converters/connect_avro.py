@@ -53,19 +53,29 @@ def avro_schema(schema: ConnectSchema) -> Schema:
 
     It has the limits of every Avro schema (`avro.parse`), whatever it came as: `InvalidSchema` beyond them.
     """
-    made = schema_of(_Writer().union(schema, ""), version=schema.version)
+    try:
+        avro = _Writer().union(schema, "")
+    except _NoSpaces:
+        avro = _Writer(spaces=False).union(schema, "")
+    made = schema_of(avro, version=schema.version)
     try:
         return parse_avro(made.text, version=schema.version)
     except SchemaError as error:
         raise InvalidSchema(str(error)) from None
 
 
-class _Writer:
-    """One schema in the making: which names are taken, and by what."""
+class _NoSpaces(Exception):
+    """A name without a namespace is needed where there is one, and Avro has no way to say it."""
 
-    def __init__(self) -> None:
+
+class _Writer:
+    """One schema in the making: which names are taken, and by what. `spaces`: names have namespaces."""
+
+    def __init__(self, *, spaces: bool = True) -> None:
         self._defined: dict[tuple[str, ...], str] = {}
+        self._keyed: dict[str, str] = {}
         self._names = Names()
+        self._spaces = spaces
 
     def union(self, schema: ConnectSchema, namespace: str) -> Any:
         """The schema, with null if it is optional."""
@@ -110,10 +120,20 @@ class _Writer:
         wanted: str,
         internal: dict[str, Any],
     ) -> Any:
-        same = (*internal, wanted, *(text for field in fields for text in (field.name, _digest(field.schema))))
-        if (known := self._defined.get(same)) and ("." in known or not namespace):
+        if schema.again is not None:
+            known = self._keyed[schema.again]
+            if "." not in known and namespace:
+                raise _NoSpaces
             return known
+        same = (*internal, wanted, *(text for field in fields for text in (field.name, _digest(field.schema))))
+        found = self._defined.get(same)
+        if found is not None and ("." in found or not namespace):
+            if schema.key is not None:
+                self._keyed[schema.key] = found
+            return found
         full = self._defined[same] = self._named(wanted, namespace)
+        if schema.key is not None:
+            self._keyed[schema.key] = full
         made: dict[str, Any] = {"type": "record", **_name(full)}
         if full != f"{NAMESPACE}.{MAP_ENTRY}":
             made.update(internal)
@@ -128,6 +148,8 @@ class _Writer:
     def _named(self, wanted: str, namespace: str) -> str:
         """A full name that Avro takes and nothing else has."""
         full = wanted if is_full_name(wanted) else ".".join(valid_name(each) for each in wanted.split("."))
+        if not self._spaces:
+            full = full.replace(".", "_")
         if "." not in full and namespace:
             full = f"{namespace}.{full}"  # within a namespace, readers differ about a name without one
         return self._names.unused(full)
@@ -161,6 +183,7 @@ def _digest(schema: ConnectSchema) -> str:
     if "digest" not in schema.memo:
         parts = [
             *(repr(each) for each in (schema.type, schema.optional, schema.name, schema.version, schema.doc)),
+            *(repr(each) for each in (schema.key, schema.again) if each is not None),
             repr(schema.parameters),
             "" if schema.default is ABSENT else repr(schema.default),
             *(_digest(each) for each in (schema.keys, schema.items) if each),

@@ -56,7 +56,10 @@ class ConnectField:
 
 @dataclass(frozen=True, slots=True)
 class ConnectSchema:
-    """One schema. `default` is JSON as the envelope has it, or `ABSENT`."""
+    """One schema. `default` is JSON as the envelope has it, or `ABSENT`.
+
+    `key`: of a struct that others name by it. `again`: this is the struct of that key, whose fields are said there.
+    """
 
     type: str
     optional: bool = False
@@ -68,6 +71,8 @@ class ConnectSchema:
     items: ConnectSchema | None = None
     keys: ConnectSchema | None = None
     fields: tuple[ConnectField, ...] = ()
+    key: str | None = None
+    again: str | None = None
     #: What was made of it, so that nested schemas are looked at once, not once for each level above them.
     memo: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 

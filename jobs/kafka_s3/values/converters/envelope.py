@@ -24,7 +24,7 @@ from kafka_s3.settings.converters import ConverterSettings
 from kafka_s3.values.converters.connect_anything import ANYTHING, anything_or_none
 from kafka_s3.values.converters.connect_avro import avro_schema
 from kafka_s3.values.converters.connect_fast import Decode, decoder
-from kafka_s3.values.converters.connect_schema import InvalidSchema, read_schema
+from kafka_s3.values.converters.connect_schema import ConnectSchema, InvalidSchema, read_schema
 from kafka_s3.values.converters.connect_values import Read, parse, reader
 from kafka_s3.values.converters.connect_weight import Weigher
 from kafka_s3.values.converters.json_limits import NESTING_MAX, TOO_MANY, has_too_many, is_too_deep
@@ -56,6 +56,7 @@ class _Known:
 
     def __init__(self, text: bytes, fill: bool, schema_needed: bool, columns: bool) -> None:
         self.size = len(text)
+        self.connect: ConnectSchema | None = None
         self.schema: Schema | None = None
         self.refusal: str | None = None
         self.decode: Decode | None = None
@@ -68,7 +69,7 @@ class _Known:
             if json is None and schema_needed:
                 self.read, self.schema = anything_or_none, ANYTHING
             elif json is not None:
-                connect = read_schema(json)
+                connect = self.connect = read_schema(json)
                 self.read = reader(connect, fill)
                 self.schema = avro_schema(connect)
                 self.decode = decoder(connect, fill)
@@ -134,7 +135,7 @@ class EnvelopeJson:
                 and len(value) <= length_max
             ):
                 try:
-                    plain.append(decode(_checked(value[begin:-1])))
+                    plain.append(decode(checked(value[begin:-1])))
                     assert last is not None
                     schemas.append(last.schema)
                     sizes.append(len(value) - begin - 1)
@@ -153,13 +154,18 @@ class EnvelopeJson:
                 length_max = begin if last is None else begin + last.length_max
         return ValueRows(plain, _one_for_all(schemas, excluded), excluded, sizes)
 
+    def read(self, value: bytes) -> tuple[ConnectSchema | None, Any]:
+        """One value by itself and its schema as Connect has it: a header's, say. As a value: why there is none."""
+        taken = self._one(value)
+        return None if taken.known is None else taken.known.connect, taken.value
+
     def _one(self, value: bytes | None) -> _Taken:
         """A value, or why there is none; and what is known of its schema."""
         if value is None:
             return _Taken(Tombstone())
         known = None
         try:
-            schema, payload = self._split(_checked(value.removeprefix(codecs.BOM_UTF8)))
+            schema, payload = self._split(checked(value.removeprefix(codecs.BOM_UTF8)))
             known = self._of(schema)
             made = known.value(payload)
         except InvalidSchema as refused:
@@ -194,7 +200,7 @@ class EnvelopeJson:
         return known
 
 
-def _checked(text: bytes) -> bytes:
+def checked(text: bytes) -> bytes:
     """The text itself, if the parsers may have it: what they skip, they do not look at as closely."""
     if not text.isascii():
         try:

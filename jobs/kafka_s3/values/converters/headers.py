@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from kafka_s3.avro.model import Schema, schema_of
-from kafka_s3.records import Headers, RecordBatch
-from kafka_s3.settings.converters import HeaderConverter
+from kafka_s3.records import Headers, HeaderText, RecordBatch
+from kafka_s3.settings.converters import ConverterSettings
 from kafka_s3.settings.formats import FileSettings, Format
 from kafka_s3.shown import quoted
-from kafka_s3.values.converters.text import java_string
+from kafka_s3.values.converters.header_texts import Text, texts_for
 from kafka_s3.values.rows import Excluded, Lines, Rows, Stage, Unwritable
 
 #: What Confluent's AvroData makes of them.
@@ -29,30 +28,56 @@ SCHEMA: Final[Schema] = schema_of(
     }
 )
 _NONE: Final = Unwritable("it has no headers, and store.kafka.headers=true wants some", Stage.TASK_PUT)
-Text = Callable[[bytes], str]
 
 
-def text_of(converter: HeaderConverter) -> Text:
-    """How a header's bytes become text."""
-    return base64_text if converter is HeaderConverter.BYTE_ARRAY else java_string
+class HeaderTexts:
+    """The headers of a batch, their values as text: for each record a list of `key` and `value`, or why there is none.
+
+    A value is `None` where the header has none, or one that the converter takes for null.
+    """
+
+    def __init__(self, converter: ConverterSettings | None) -> None:
+        self._texts = texts_for(converter)
+
+    def __call__(self, batches: Sequence[Headers]) -> list[list[dict[str, Any]] | Unwritable]:
+        values = [value for headers in batches for _, value in headers]
+        made = self._texts(values)
+        if HeaderText in set(map(type, values)):  # what transforms put there is text already
+            pairs = zip(values, made, strict=True)
+            made = [value.decode() if isinstance(value, HeaderText) else text for value, text in pairs]
+        texts = iter(made)
+        return [self._of(headers, texts) for headers in batches]
+
+    @staticmethod
+    def _of(headers: Headers, texts: Iterator[Text]) -> list[dict[str, Any]] | Unwritable:
+        made: list[dict[str, Any]] = []
+        refused: Unwritable | None = None
+        for number, (name, _) in enumerate(headers, start=1):
+            text = next(texts)
+            if isinstance(text, Unwritable):
+                why, which = text, _called(name, number)
+                refused = refused or Unwritable(f"its header {which}: {why.reason}", Stage.HEADER_CONVERTER)
+            else:
+                made.append({"key": name, "value": text})
+        return made if refused is None else refused
 
 
-def base64_text(value: bytes) -> str:
-    return base64.b64encode(value).decode("ascii")
+def _called(name: str, number: int) -> str:
+    return quoted(name, repr(name), kind=f"number {number}")
 
 
 class HeaderColumn:
     """The headers of a batch as rows: one list a record, under SCHEMA, or a JSON object around it."""
 
-    def __init__(self, converter: HeaderConverter, file: FileSettings) -> None:
-        self._text = text_of(converter)
+    def __init__(self, converter: ConverterSettings | None, file: FileSettings) -> None:
+        self._texts = HeaderTexts(converter)
         self._as_json = file.format is Format.JSON
 
     def __call__(self, batch: RecordBatch) -> Rows:
         excluded: dict[int, Excluded] = {}
         values: list[list[dict[str, str]]] = []
-        for index, headers in enumerate(batch.headers()):
-            made = self._texts(headers)
+        for index, texts in enumerate(self._texts(batch.headers())):
+            made = texts if isinstance(texts, Unwritable) else _all_there(texts)
             if isinstance(made, Unwritable):
                 excluded[index] = made
                 made = []
@@ -64,23 +89,12 @@ class HeaderColumn:
 
         return ValueRows(values, SCHEMA, excluded)
 
-    def _texts(self, headers: Headers) -> list[dict[str, str]] | Unwritable:
-        if not headers:
-            return _NONE
-        made = []
-        for number, (name, value) in enumerate(headers, start=1):
-            if value is None:
-                which = quoted(name, repr(name), kind=f"number {number}")
-                return Unwritable(f"its header {which} has no value", Stage.HEADER_CONVERTER)
-            made.append({"key": name, "value": self._text(value)})
-        return made
 
-
-def pairs(headers: Headers, text: Text) -> list[dict[str, Any]]:
-    """Headers with text for values, `None` for those without one."""
-    return [{"key": name, "value": None if value is None else text(value)} for name, value in headers]
-
-
-def texts_of(batches: Sequence[Headers], converter: HeaderConverter) -> list[list[dict[str, Any]]]:
-    text = text_of(converter)
-    return [pairs(headers, text) for headers in batches]
+def _all_there(texts: list[dict[str, Any]]) -> list[dict[str, str]] | Unwritable:
+    if not texts:
+        return _NONE
+    for number, each in enumerate(texts, start=1):
+        if each["value"] is None:
+            which = _called(each["key"], number)
+            return Unwritable(f"its header {which} has no value", Stage.HEADER_CONVERTER)
+    return texts

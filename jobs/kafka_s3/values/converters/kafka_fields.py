@@ -22,9 +22,21 @@ from kafka_s3.records import RecordBatch
 from kafka_s3.settings.converters import Converter, EnvelopeField
 from kafka_s3.settings.formats import FileSettings, Format
 from kafka_s3.settings.values import FormatSettings
-from kafka_s3.values.converters.headers import base64_text, texts_of
+from kafka_s3.values.converters.connect_typed import base64_text
+from kafka_s3.values.converters.headers import HeaderTexts
 from kafka_s3.values.converters.text import java_string
-from kafka_s3.values.rows import Excluded, Lines, Rows, Schemas, Stage, Tombstone, Unwritable, by_schema, some
+from kafka_s3.values.rows import (
+    ChangedBatch,
+    Excluded,
+    Lines,
+    Rows,
+    Schemas,
+    Stage,
+    Unwritable,
+    by_schema,
+    some,
+    topics_of,
+)
 
 #: The field that a value gets which is no record.
 VALUE: Final = "value"
@@ -76,6 +88,7 @@ class KafkaFields:
     def __init__(self, settings: FormatSettings, key_rows: KeyRows) -> None:
         self._settings = settings
         self._key_rows = key_rows
+        self._texts = HeaderTexts(settings.header)
         self._names = [f"{settings.envelope.prefix}{each.value}" for each in settings.envelope.fields]
         fields = [
             {"name": name, "type": _TYPES[field]}
@@ -156,7 +169,7 @@ class KafkaFields:
     def _column(self, field: EnvelopeField, batch: RecordBatch, excluded: dict[int, Excluded]) -> Sequence[Any]:
         match field:
             case EnvelopeField.TOPIC:
-                return [batch.tp.topic] * len(batch)
+                return topics_of(batch)
             case EnvelopeField.PARTITION:
                 return [batch.tp.partition] * len(batch)
             case EnvelopeField.OFFSET:
@@ -164,20 +177,29 @@ class KafkaFields:
             case EnvelopeField.TIMESTAMP:
                 return batch.timestamps()
             case EnvelopeField.HEADERS:
-                return texts_of(batch.headers(), self._settings.header)
+                return self._headers(batch, excluded)
             case EnvelopeField.KEY:
                 return self._keys(batch, excluded)
+
+    def _headers(self, batch: RecordBatch, excluded: dict[int, Excluded]) -> Sequence[Any]:
+        made = self._texts(batch.headers())
+        for index, texts in enumerate(made):
+            if isinstance(texts, Unwritable):
+                excluded.setdefault(index, texts)
+                made[index] = []
+        return made
 
     def _keys(self, batch: RecordBatch, excluded: dict[int, Excluded]) -> Sequence[str | None]:
         """Keys as text: text as it is, bytes in base64, all else as JSON."""
         converter = self._settings.key.converter
-        if converter in (Converter.STRING, Converter.BYTE_ARRAY):
+        is_changed = isinstance(batch, ChangedBatch) and batch.key is not None
+        if not is_changed and converter in (Converter.STRING, Converter.BYTE_ARRAY):
             text = java_string if converter is Converter.STRING else base64_text
             return [None if key is None else text(key) for key in batch.keys()]  # noqa: SIM118  # no dictionary
         rows = self._key_rows(batch, FileSettings(Format.JSON))
         keys: list[str | None] = [None] * len(batch)
         for index, why in rows.excluded.items():
-            if not isinstance(why, Tombstone):
+            if isinstance(why, Unwritable):
                 excluded.setdefault(index, Unwritable(f"its key: {why.reason}", Stage.KEY_CONVERTER))
         for indexes, part in by_schema(rows, len(batch)):
             for index, line in zip(indexes, _json_lines(part), strict=True):
@@ -235,10 +257,9 @@ def _json_lines(rows: Any) -> Sequence[bytes]:
     if isinstance(rows, Lines):
         return rows.lines
     from kafka_s3.settings.formats import DecimalFormat
-    from kafka_s3.values.formats.json_text import writer_for
+    from kafka_s3.values.formats.json_datums import row_writer
 
-    lines: Sequence[bytes] = writer_for(rows.schemas, DecimalFormat.BASE64)(rows.values(rows.schemas))
-    return lines
+    return row_writer(rows.schemas, DecimalFormat.BASE64)(rows)
 
 
 @dataclass(frozen=True)
@@ -288,6 +309,9 @@ class WithFields:
 
     def has_columns(self, target: Schema) -> bool:  # noqa: ARG002
         return False
+
+    def has_datums(self, target: Schema) -> bool:
+        return self.rows.has_datums(_inner(target))  # type: ignore[no-any-return]
 
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
         if path[0] in self.names and len(path) == 1:

@@ -61,6 +61,9 @@ class MixedSchemaRows:
     def has_columns(self, target: Schema) -> bool:
         return all(part.has_columns(target) for _, part in self._apart())
 
+    def has_datums(self, target: Schema) -> bool:
+        return all(part.has_datums(target) for _, part in self._apart())
+
     def _apart(self) -> list[tuple[Sequence[int], Any]]:
         schemas = self.rows.schemas
         return list(by_schema(self.rows, 0 if isinstance(schemas, Schema | None) else len(schemas)))

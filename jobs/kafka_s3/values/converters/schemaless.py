@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from kafka_s3.avro.model import Schema
 from kafka_s3.values.converters.connect_schema import InvalidSchema, as_text
-from kafka_s3.values.converters.connect_values import INTS, Number, shown
+from kafka_s3.values.converters.connect_values import INTS, Number, parse, shown
+from kafka_s3.values.converters.json_limits import NESTING_MAX as JSON_NESTING_MAX
+from kafka_s3.values.converters.json_limits import TOO_MANY, has_too_many, is_too_deep
+from kafka_s3.values.converters.structs import ValueRows
+from kafka_s3.values.rows import Excluded, Tombstone, Unwritable
 
 #: Levels of brackets: Python recurses twice for each, here and in writing.
 NESTING_MAX: Final = 200
@@ -53,3 +59,30 @@ def _plain(value: Any, room: int) -> Any:
             if not low <= value <= high:
                 raise InvalidSchema(f"{shown(value)} does not fit into 64 bits")
             return value
+
+
+def schemaless_json(values: Sequence[bytes | None]) -> ValueRows:
+    """JsonConverter with schemas.enable=false, for whoever looks into the values."""
+    return rows_of_json(values, plain_json, None)
+
+
+def rows_of_json(values: Sequence[bytes | None], made_of: Callable[[Any], Any], schema: Schema | None) -> ValueRows:
+    """Rows of what is made of each parsed JSON text: `None` is a tombstone, and `InvalidSchema` a bad record."""
+    made = [Tombstone() if value is None else _one(value, made_of) for value in values]
+    excluded: dict[int, Excluded] = {
+        index: one for index, one in enumerate(made) if isinstance(one, Tombstone | Unwritable)
+    }
+    return ValueRows(made, schema, excluded, [0 if value is None else len(value) for value in values])
+
+
+def _one(value: bytes, made_of: Callable[[Any], Any]) -> Any:
+    text = value.removeprefix(b"\xef\xbb\xbf")
+    if is_too_deep(text):
+        return Unwritable(f"not JSON: nested too deeply (more than {JSON_NESTING_MAX} levels)")
+    if has_too_many(text):
+        return Unwritable(TOO_MANY)
+    try:
+        made = made_of(parse(text))
+    except InvalidSchema as refused:
+        return Unwritable(str(refused))
+    return Tombstone() if made is None else made

@@ -22,8 +22,8 @@ class Held:
     def value(self) -> Any:
         raise NotImplementedError
 
-    def outline(self) -> Any:
-        """The value without the items of arrays, where no field's path leads."""
+    def field(self, path: tuple[str, ...]) -> Any:
+        """What stands at the end of a path, None below a null; `NoField` if there is no such field."""
         raise NotImplementedError
 
 
@@ -93,6 +93,9 @@ class ValueRows:
     def has_columns(self, target: Schema) -> bool:  # noqa: ARG002
         return False
 
+    def has_datums(self, target: Schema) -> bool:  # noqa: ARG002
+        return False
+
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
         readers = {schema: field_reader(schema, path) for schema in set(self._each_schema()) if schema is not None}
         found: list[Any] = []
@@ -101,7 +104,7 @@ class ValueRows:
                 found.append(Missing(f"field {'.'.join(path)}: the value has no schema"))
                 continue
             try:
-                found.append(readers[schema](value.outline() if isinstance(value, Held) else value))
+                found.append(value.field(path) if isinstance(value, Held) else readers[schema](value))
             except NoField as error:
                 found.append(Missing(str(error)))
         return found

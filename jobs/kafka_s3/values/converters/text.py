@@ -105,8 +105,8 @@ class JsonLines:
 #: What the serializers of a schema registry begin with, before the schema's id: no JSON text can.
 _MAGIC_BYTE = b"\0"
 _FRAMED = (
-    "not JSON: it begins with 00, the magic byte of a schema registry: AvroConverter reads Avro; have JSON Schema and"
-    " Protobuf written as plain JSON or as Avro, or take the bytes with ByteArrayConverter"
+    "not JSON: it begins with 00, the magic byte of a schema registry: AvroConverter reads Avro, ProtobufConverter"
+    " Protobuf; have JSON Schema written as plain JSON, or take the bytes with ByteArrayConverter"
 )
 
 

@@ -180,6 +180,9 @@ class TypedRows:
     def has_columns(self, target: Schema) -> bool:  # noqa: ARG002
         return False  # its values are at hand already
 
+    def has_datums(self, target: Schema) -> bool:  # noqa: ARG002
+        return False
+
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
         node: Node = self._form.node
         form: Form | None = self._form

@@ -4,6 +4,7 @@
 - `lines`: JsonFormat and ByteArrayFormat: a record, then a separator.
 - `json_lines`: JSON of values with schemas, as lines or as one array.
 - `json_text`: one value as JSON text.
+- `json_datums`: a long datum as JSON text.
 - `json_columns`: columns as JSON text, a batch at once.
 - `java_numbers`: floating-point numbers as Java writes them.
 - `avro`: AvroFormat.
@@ -12,6 +13,7 @@
 - `block_index`: the index of these, which is a companion.
 - `beside`: what a format is that writes companions.
 - `compression`: compressed streams with stable bytes.
+- `expansion`: compressed streams back to what they hold.
 - `content`: what an object holds, whichever library compressed it.
 - `avro_content`, `parquet_content`: of those formats.
 - `user_defined`: a format of the user's.

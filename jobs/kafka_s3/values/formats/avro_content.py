@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from kafka_s3.settings.formats import AvroCodec
-from kafka_s3.values.formats.content import PIECE, Content, Unreadable
+from kafka_s3.values.formats.content import Content, Unreadable
+from kafka_s3.values.formats.expansion import PIECE
 
 _MAGIC: Final = b"Obj\x01"
 _MARKER: Final = 16

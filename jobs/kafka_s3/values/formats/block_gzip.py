@@ -132,6 +132,7 @@ class _Member:
         self._first_offset = self._last_offset = -1
         self._min_ms: int | None = None
         self._max_ms: int | None = None
+        self._all_dated = True
         self._crc32 = 0
 
     def append(
@@ -155,10 +156,8 @@ class _Member:
         try:
             earliest, latest = _extremes(cast("Sequence[int]", timestamps))
         except TypeError:  # to look for None beforehand costs half as much again, and is rarely there
-            known = [each for each in timestamps if each is not None]
-            if not known:
-                return
-            earliest, latest = _extremes(known)
+            self._all_dated = False
+            return
         self._min_ms = earliest if self._min_ms is None else min(self._min_ms, earliest)
         self._max_ms = latest if self._max_ms is None else max(self._max_ms, latest)
 
@@ -179,8 +178,8 @@ class _Member:
             first_record_offset=self._first_offset,
             last_record_offset=self._last_offset,
             next_offset=self._last_offset + 1,
-            min_timestamp=self._min_ms,
-            max_timestamp=self._max_ms,
+            min_timestamp=self._min_ms if self._all_dated else None,
+            max_timestamp=self._max_ms if self._all_dated else None,
             crc32=self._crc32,
         )
 

@@ -35,7 +35,7 @@ class Chunk:
 
     Its records are some of the offsets `[first_record_offset, last_record_offset]`, and all of them if `num_records`
     says so. `next_offset` is where the next chunk begins, after the last one `last_record_offset + 1`. The timestamps
-    are milliseconds since the epoch, `None` where none is known; `crc32` is that of the uncompressed bytes.
+    are milliseconds since the epoch, `None` unless every record has one; `crc32` is that of the uncompressed bytes.
     """
 
     byte_length_uncompressed: _Positive

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zlib
 from abc import ABC, abstractmethod
 from dataclasses import asdict
 from typing import Final
 
 from kafka_s3.errors import DataError
+from kafka_s3.settings.formats import Compression
 from kafka_s3.values.formats.block_index import BlockIndex
+from kafka_s3.values.formats.compression import name_of
+from kafka_s3.values.formats.expansion import PIECE, Damaged, expansion_of
 
-PIECE: Final = 1024 * 1024
-_GZIP_WINDOW: Final = 31
 #: Some 800,000 members of Block-GZIP.
 _INDEX_MAX: Final = 256 * PIECE
 
@@ -38,40 +38,26 @@ class Content(ABC):
         """After all of them: the SHA-256 of what the object holds. `Unreadable` if there should have been more."""
 
 
-class PlainContent(Content):
-    def __init__(self) -> None:
+class StreamContent(Content):
+    """What a stream expands to; where its members and frames end says nothing."""
+
+    def __init__(self, compression: Compression) -> None:
         self._digest = hashlib.sha256()
+        self._name = name_of(compression)
+        self._expansion = expansion_of(compression, members=True)
 
     def feed(self, data: bytes) -> None:
-        self._digest.update(data)
+        try:
+            for piece in self._expansion.feed(data):
+                self._digest.update(piece)
+        except Damaged as error:
+            raise Unreadable(f"no whole {self._name} stream: {error}") from None
 
     def digest(self) -> str:
-        return self._digest.hexdigest()
-
-
-class GzipContent(Content):
-    """Gzip members, one after the other; where each ends says nothing."""
-
-    def __init__(self) -> None:
-        self._digest = hashlib.sha256()
-        self._inflate = zlib.decompressobj(_GZIP_WINDOW)
-        self._begun = False
-
-    def feed(self, data: bytes) -> None:
-        while data:
-            if self._inflate.eof:
-                self._inflate = zlib.decompressobj(_GZIP_WINDOW)
-            self._begun = True
-            try:
-                self._digest.update(self._inflate.decompress(data, PIECE))
-            except zlib.error as error:
-                raise Unreadable(f"no gzip: {error}") from None
-            data = self._inflate.unused_data if self._inflate.eof else self._inflate.unconsumed_tail
-
-    def digest(self) -> str:
-        self._digest.update(self._inflate.flush())
-        if self._begun and not self._inflate.eof:
-            raise Unreadable("the gzip stream does not end where the object does")
+        try:
+            self._expansion.end()
+        except Damaged as error:
+            raise Unreadable(f"no whole {self._name} stream: {error}") from None
         return self._digest.hexdigest()
 
 

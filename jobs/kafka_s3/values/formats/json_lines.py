@@ -5,14 +5,14 @@ from __future__ import annotations
 import bisect
 import contextlib
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kafka_s3.avro.model import Schema
 from kafka_s3.settings.formats import Compression, DecimalFormat
 from kafka_s3.values.formats.compression import Compressor, open_stream
-from kafka_s3.values.formats.json_text import Write, writer_for
+from kafka_s3.values.formats.json_datums import row_writer
 from kafka_s3.values.rows import Lines
 
 if TYPE_CHECKING:  # it loads pyarrow
@@ -57,7 +57,7 @@ class _Texts:
         self.between = between
         self._schema = schema
         self._decimals = decimals
-        self._write: Write | None = None
+        self._write: Callable[[Any], Sequence[bytes]] | None = None
         self._by_columns: ColumnText | None = None
         self._looked = False
         # What was measured is encoded next: it is not made twice.
@@ -80,8 +80,8 @@ class _Texts:
             with contextlib.suppress(TooLarge):
                 return _Column(text(rows.arrow(text.columns), self.between.decode()))
         if self._write is None:
-            self._write = writer_for(self._schema, self._decimals)
-        return _Listed(self._write(rows.values(self._schema)), self.between)
+            self._write = row_writer(self._schema, self._decimals)
+        return _Listed(self._write(rows), self.between)
 
     def _column_text(self, schema: Schema) -> ColumnText | None:
         """Loads pyarrow, so only where rows have columns."""

@@ -66,8 +66,8 @@ def writer_for(schema: Schema | None, decimals: DecimalFormat) -> Write:
 
 
 def ready_for(node: Primitive | Fixed, decimals: DecimalFormat) -> _Ready | None:
-    """What bytes of this type, or a fixed, need before msgspec writes them."""
-    return _Compiler(decimals).of_bytes(node)
+    """What a value of this type needs before msgspec writes it."""
+    return _Compiler(decimals).visit(node)
 
 
 def as_jackson(lines: list[bytes]) -> list[bytes]:
@@ -151,7 +151,7 @@ class _Compiler(Visitor[_Ready | None]):
     def array(self, node: Array, item: _Ready | None) -> _Ready | None:
         entry = node.item
         if isinstance(entry, Record) and is_map_entry(entry):
-            write = _object if _is_text(entry.fields[0].node) else _pairs
+            write = _object if is_text(entry.fields[0].node) else _pairs
             if entry not in self._entries:  # within itself: it is not known yet what its parts need
                 return lambda entries: write(*self._entries[entry])(entries)
             return write(*self._entries[entry])
@@ -165,9 +165,7 @@ class _Compiler(Visitor[_Ready | None]):
         if node.is_plain:
             one = next(iter(some.values()), None)
             return None if one is None else lambda value: None if value is None else one(value)
-        # Connect keeps no names of fixed types.
-        fixed = [each.name for each in node.others if isinstance(each, Fixed)]
-        shown = {name: Fixed.kind if [name] == fixed else name for name in some}
+        shown = branch_names(node)
 
         def of(branch: Any) -> Any:
             if branch is None:
@@ -200,10 +198,16 @@ class _Compiler(Visitor[_Ready | None]):
         return lambda data: _number(data, scale)
 
 
-def _is_text(node: Node) -> bool:
+def branch_names(union: Union) -> dict[str, str]:
+    """What each type of a union but null is called in JSON: Connect keeps no names of fixed types."""
+    fixed = [each.name for each in union.others if isinstance(each, Fixed)]
+    return {each.name: Fixed.kind if [each.name] == fixed else each.name for each in union.others}
+
+
+def is_text(node: Node) -> bool:
     """Whether Connect's type is a string, null or not: then it writes a map with such keys as an object."""
     if isinstance(node, Union):
-        return node.optional is not None and node.nullable and _is_text(node.optional)
+        return node.optional is not None and node.nullable and is_text(node.optional)
     return isinstance(node, Enum) or (isinstance(node, Primitive) and node.kind is Kind.STRING)
 
 

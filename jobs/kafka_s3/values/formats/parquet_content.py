@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_s3.values.formats.content import PIECE, Content, Unreadable
+from kafka_s3.values.formats.content import Content, Unreadable
+from kafka_s3.values.formats.expansion import PIECE
 
 _ROWS: Final = 1000
 _AVRO_SCHEMA: Final = b"parquet.avro.schema"

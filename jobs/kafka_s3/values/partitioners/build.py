@@ -9,6 +9,7 @@ from typing import assert_never
 
 from kafka_s3.avro.model import Schema
 from kafka_s3.joda.buckets import Bucketer
+from kafka_s3.joda.printing import Printed
 from kafka_s3.joda.zones import zone
 from kafka_s3.naming import Naming, block_partition
 from kafka_s3.records import RecordBatch
@@ -20,10 +21,12 @@ from kafka_s3.settings.paths import (
     RecordTime,
     RunTime,
     SchemaAffix,
+    TemplatePartitioner,
     TimePartitioner,
 )
 from kafka_s3.settings.properties import UserDefined
 from kafka_s3.values.partitioners.by_field import FieldPaths
+from kafka_s3.values.partitioners.by_template import TemplatePaths
 from kafka_s3.values.partitioners.by_time import TimePaths
 from kafka_s3.values.partitioners.paths import FittingKeys, Partitioner, Paths, escape_for
 from kafka_s3.values.partitioners.times import Extractor, FieldTimes, Wallclock, record_times
@@ -92,13 +95,22 @@ def _configured(settings: Settings, at_ms: int) -> Partitioner:
         case TimePartitioner() as by_time:
             bucketer = Bucketer(by_time.duration_ms, by_time.path_format, zone(by_time.timezone), by_time.locale)
             return TimePaths(bucketer, _extractor(settings, by_time, at_ms))
+        case TemplatePartitioner() as by_template:
+            in_zone, locale = zone(by_template.timezone), by_template.locale
+            return TemplatePaths(
+                by_template.parts,
+                lambda pattern: Printed(pattern, in_zone, locale),
+                _extractor(settings, by_template, at_ms),
+                delim,
+                escape_for(delim),
+            )
         case UserDefined(path):
             return UserDefinedPaths(path, settings.resolved)
         case _ as never:
             assert_never(never)
 
 
-def _extractor(settings: Settings, by_time: TimePartitioner, at_ms: int) -> Extractor:
+def _extractor(settings: Settings, by_time: TimePartitioner | TemplatePartitioner, at_ms: int) -> Extractor:
     match by_time.extractor:
         case RunTime():
             return Wallclock(at_ms)

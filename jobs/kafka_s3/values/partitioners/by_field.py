@@ -24,8 +24,8 @@ class FieldPaths:
 
     def __init__(self, names: Sequence[str], directory_delim: str, escape: Callable[[str], str]) -> None:
         self._delim = directory_delim
-        self._read = Fields(names, _as_it_is)
-        self._parts = [_Parts(name, escape) for name in names]
+        self._read = Fields(names, as_it_is)
+        self._parts = [FieldParts(f"field {name}", escape, f"{name}=") for name in names]
 
     def __call__(self, batch: RecordBatch, rows: Rows) -> Paths:
         columns = self._read(batch, rows)
@@ -42,7 +42,7 @@ class FieldPaths:
         return Paths(paths, bad)
 
 
-def _as_it_is(name: str, node: Node | None) -> FromStruct | None:
+def as_it_is(name: str, node: Node | None) -> FromStruct | None:
     """A date or a time is no number that a path could show (the sink fails on it too)."""
     logical = time_type(node)
     if logical is None:
@@ -52,13 +52,17 @@ def _as_it_is(name: str, node: Node | None) -> FromStruct | None:
     )
 
 
-class _Parts:
-    """One field's part of the path for each of its values; those seen lately are kept."""
+class FieldParts:
+    """One field's part of the path for each of its values; those seen lately are kept.
 
-    def __init__(self, name: str, escape: Callable[[str], str]) -> None:
+    `name`: what reasons call the field. `before`: what stands in front of the value.
+    """
+
+    def __init__(self, name: str, escape: Callable[[str], str], before: str = "") -> None:
         # A cache for each type: to a dictionary 1 and True are the same key.
         self._known: dict[type, _Known] = {}
         self._name = name
+        self._before = before
         self._escape = escape
 
     def __call__(self, column: list[Any]) -> list[str]:
@@ -86,14 +90,14 @@ class _Parts:
             case str():
                 text = self._escape(value)
                 if isinstance(text, Unpartitionable):
-                    return Unpartitionable(f"field {self._name} {text}")
+                    return Unpartitionable(f"{self._name} {text}")
             case _:
                 return self._bad(value)
-        return f"{self._name}={text}"
+        return f"{self._before}{text}"
 
     def _bad(self, value: Any) -> Unpartitionable:
         return Unpartitionable(
-            f"field {self._name} is {kind_of(value)}: a path is made of text, whole numbers, booleans and null"
+            f"{self._name} is {kind_of(value)}: a path is made of text, whole numbers, booleans and null"
         )
 
 

@@ -15,7 +15,7 @@ from kafka_s3.avro.model import Branch, Schema
 from kafka_s3.avro.nodes import Date, Node, Primitive, TimeOfDay, Timestamp
 from kafka_s3.records import RecordBatch
 from kafka_s3.shown import quoted
-from kafka_s3.values.rows import Lines, Missing, Rows, by_schema
+from kafka_s3.values.rows import ChangedBatch, Lines, Missing, Rows, by_schema
 
 _NAMES_MAX: Final = 8
 
@@ -75,7 +75,8 @@ class Fields:
     def __call__(self, batch: RecordBatch, rows: Rows) -> list[list[Any]]:
         """As `FieldReader`; bytes are values too where there is a schema, and so is a `Branch`."""
         if isinstance(rows, Lines):
-            return self._json(batch.values(), rows.excluded)
+            values: Sequence[bytes | None] = rows.lines if isinstance(batch, ChangedBatch) else batch.values()
+            return self._json(values, rows.excluded)
         columns: list[list[Any]] = [[None] * len(batch) for _ in self._paths]
         for indexes, part in by_schema(rows, len(batch)):
             for column, name, path in zip(columns, self._names, self._paths, strict=True):

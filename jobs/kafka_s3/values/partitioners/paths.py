@@ -17,6 +17,7 @@ KEY_BYTES_MAX: Final = 1024
 # Room for the longest offset and every suffix that a name can get, so that a record's fate depends on its path alone.
 _LONGEST_OFFSET: Final = 2**63 - 1
 _LONGEST_GENERATION: Final = 10**6
+_LONGEST_TOPIC: Final = "x" * 249
 _NOT_IN_KEYS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -111,6 +112,7 @@ class FittingKeys:
             self.extension,
             generation=_LONGEST_GENERATION,
             collision=COLLISIONS_MAX,
+            folder=_LONGEST_TOPIC if self.layout.routed else None,
         )
         if leads_out(path, self.layout.directory_delim):
             return f"its path {_shown(path)} has a part '.' or '..', which would lead out of its folder"

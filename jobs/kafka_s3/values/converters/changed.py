@@ -1,0 +1,103 @@
+"""Values that transforms made, as rows for a format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_s3.avro.model import Schema
+from kafka_s3.settings.converters import Converter
+from kafka_s3.settings.formats import DecimalFormat, FileSettings, Format
+from kafka_s3.values.converters.fitting import suited
+from kafka_s3.values.converters.structs import ValueRows
+from kafka_s3.values.rows import ChangedValues, Excluded, Lines, Rows, Stage, Tombstone, Unwritable
+
+
+def changed_rows(changed: ChangedValues, file: FileSettings, left: Mapping[int, Excluded]) -> Rows:
+    """The rows; excluded are those that are `left` out, nulls, and what this format has no place for."""
+    values = changed.values
+    excluded = dict(left)
+    if None in values:
+        nulls = (index for index, value in enumerate(values) if value is None and index not in left)
+        excluded.update(dict.fromkeys(nulls, Tombstone()))
+    match file.format:
+        case Format.JSON if changed.schemas is None:
+            return _json_lines(values, excluded)
+        case Format.JSON:
+            rows: Any = ValueRows(values, changed.schemas, excluded)
+        case Format.AVRO | Format.PARQUET:
+            rows = ValueRows(*_with_schemas(changed, file, excluded), excluded)
+            rows = suited(rows, Converter.JSON, file, len(values))
+        case _:
+            rows = _lines(changed, excluded)
+    return rows  # type: ignore[no-any-return]
+
+
+def _json_lines(values: Sequence[Any], excluded: dict[int, Excluded]) -> Lines:
+    from kafka_s3.values.formats.json_text import writer_for
+
+    write = writer_for(None, DecimalFormat.BASE64)
+    return Lines(write([None if index in excluded else plain(value) for index, value in enumerate(values)]), excluded)
+
+
+def _with_schemas(
+    changed: ChangedValues, file: FileSettings, excluded: Mapping[int, Excluded]
+) -> tuple[Sequence[Any], Any]:
+    """Values without a schema get AvroData's `Anything` where the format needs one."""
+    schemas = changed.schemas
+    if file.format is not Format.AVRO or isinstance(schemas, Schema):
+        return changed.values, schemas
+    from kafka_s3.values.converters.connect_anything import ANYTHING, AnyJson
+
+    if schemas is None:
+        each = [None if i in excluded else AnyJson(plain(value)) for i, value in enumerate(changed.values)]
+        return each, ANYTHING
+    values = [
+        value if schema is not None or index in excluded else AnyJson(plain(value)).value()
+        for index, (value, schema) in enumerate(zip(changed.values, schemas, strict=True))
+    ]
+    return values, [ANYTHING if schema is None else schema for schema in schemas]
+
+
+def _lines(changed: ChangedValues, excluded: dict[int, Excluded]) -> Lines:
+    """Bytes as they are, and what has no schema as JSON, for formats that write bytes."""
+    from kafka_s3.values.formats.json_text import writer_for
+
+    write = writer_for(None, DecimalFormat.BASE64)
+    single = isinstance(changed.schemas, Schema | None)
+    lines: list[bytes] = []
+    for index, value in enumerate(changed.values):
+        schema = changed.schemas if single else changed.schemas[index]  # type: ignore[index]
+        if index in excluded:
+            lines.append(b"")
+        elif isinstance(value, bytes):
+            lines.append(value)
+        elif schema is None:
+            lines += write([plain(value)])
+        else:
+            excluded[index] = Unwritable("transforms made it no bytes, and its format writes bytes", Stage.TASK_PUT)
+            lines.append(b"")
+    return Lines(lines, excluded)
+
+
+def plain(value: Any) -> Any:
+    """A value without a schema as JSON has it. Java has more types of numbers than Python; nothing else is copied."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is dict:
+        odd = {name: made for name, each in value.items() if (made := plain(each)) is not each}
+        return {**value, **odd} if odd else value
+    if kind is list:
+        return [plain(each) for each in value]
+    if isinstance(value, float):
+        import msgspec
+
+        from kafka_s3.values.formats.java_numbers import java_float
+
+        text = java_float(float(value))
+        return text if value - value != 0 else msgspec.Raw(text.encode())
+    return int(value)
+
+
+_PLAIN = frozenset({str, int, float, bool, bytes, type(None)})

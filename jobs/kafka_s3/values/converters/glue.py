@@ -1,0 +1,108 @@
+"""Avro as the serializers of AWS Glue's schema registry write it.
+
+A byte 3, a byte that says how the rest is compressed (0: not at all, 5: zlib), the id of the schema's version in 16
+bytes, the datum.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+from kafka_s3.avro.model import Schema
+from kafka_s3.avro.parse import SchemaError, parse_avro
+from kafka_s3.ports import SchemaRegistry
+from kafka_s3.shown import named, quoted
+from kafka_s3.values.converters.avro import AvroRows, FramedAvro
+from kafka_s3.values.converters.avro_group import shown
+from kafka_s3.values.converters.weight import allowed
+from kafka_s3.values.rows import Excluded, Stage, Unwritable
+
+HEAD: Final = 18
+_VERSION: Final = 3
+_PLAIN, _ZLIB = 0, 5
+_ZLIB_HEAD: Final = bytes((_VERSION, _ZLIB))
+_AVAILABLE: Final = "AVAILABLE"
+
+
+class GlueFraming:
+    """What stands in front of a datum, and the schema that it names."""
+
+    head = HEAD
+
+    def __init__(self, registry: SchemaRegistry) -> None:
+        self._registry = registry
+
+    def look_up(self, head: bytes) -> Schema | str:
+        if len(head) < HEAD:
+            return f"not a value of AWS Glue's registry: {len(head)} bytes, where its header takes {HEAD}"
+        if head[0] != _VERSION:
+            first = quoted(head[:1], f"{head[0]:02x}", kind="another")
+            return f"not a value of AWS Glue's registry: the first byte is {first}, not 03"
+        if head[1] not in (_PLAIN, _ZLIB):
+            second = quoted(head[1:2], f"{head[1]:02x}", kind="another")
+            return f"not a value of AWS Glue's registry: the byte for its compression is {second}, neither 00 nor 05"
+        id = str(UUID(bytes=head[2:]))
+        registered = self._registry.schema(id)
+        if registered is None:
+            return f"AWS Glue has no schema version {id}"
+        if registered.status != _AVAILABLE:
+            return f"the schema version {id} of AWS Glue is {named(registered.status)}, not {_AVAILABLE}"
+        if registered.type != "AVRO":
+            return f"the schema version {id} of AWS Glue is of the type {named(registered.type)}, not AVRO"
+        try:
+            schema = parse_avro(registered.text, registered.references)
+        except SchemaError as error:
+            return f"the schema version {id} of AWS Glue cannot be used: {error}"
+        return Schema(schema.text, None, registered.version)
+
+    @staticmethod
+    def named(head: bytes) -> str:
+        return f"the version {UUID(bytes=head[2:])}"
+
+
+class GlueAvro:
+    """AWSKafkaAvroConverter: the values or keys of one topic."""
+
+    def __init__(self, registry: SchemaRegistry, *, key: bool, columns: bool, binary: bool) -> None:
+        self._avro = FramedAvro(GlueFraming(registry), key=key, columns=columns, binary=binary)
+        self._stage = Stage.KEY_CONVERTER if key else Stage.VALUE_CONVERTER
+
+    def __call__(self, values: Sequence[bytes | None]) -> AvroRows:
+        refused: dict[int, Excluded] = {}
+        if any(value is not None and value.startswith(_ZLIB_HEAD) for value in values):
+            values = [self._plain(index, value, refused) for index, value in enumerate(values)]
+        rows = self._avro(values)
+        if refused:
+            rows.excluded = {**rows.excluded, **refused}
+        return rows
+
+    def _plain(self, index: int, value: bytes | None, refused: dict[int, Excluded]) -> bytes | None:
+        if value is None or not value.startswith(_ZLIB_HEAD) or len(value) < HEAD:
+            return value
+        try:
+            return value[:HEAD] + _inflated(value[HEAD:])
+        except _Broken as error:
+            refused[index] = Unwritable(f"its zlib data cannot be used: {error} ({shown(value)})", self._stage)
+            return None
+
+
+class _Broken(ValueError):
+    """Why compressed data is none."""
+
+
+def _inflated(data: bytes) -> bytes:
+    """Memory: `weight.allowed` of the data, and the data."""
+    room = allowed(len(data))
+    stream = zlib.decompressobj()
+    try:
+        made = stream.decompress(data, room)
+    except zlib.error:
+        raise _Broken("not zlib") from None
+    if stream.unconsumed_tail and not stream.eof:
+        raise _Broken(f"{len(data)} bytes stand for more than the {room} bytes that they may")
+    if not stream.eof:
+        raise _Broken("it ends too early")
+    return made

@@ -1,0 +1,185 @@
+"""Protobuf as a schema registry's serializers write it: a zero byte, a schema's id in four bytes, which message of the
+schema it is (`protobuf.indexes`), the message.
+
+A batch is looked at all at once, by schema and message; its rows are those that AvroConverter's are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kafka_s3.avro.model import Schema
+from kafka_s3.errors import ConfigurationError
+from kafka_s3.ports import RegisteredSchema, SchemaRegistry
+from kafka_s3.protobuf.compile import CompilerMissing, ProtoError, need_compiler, schemas
+from kafka_s3.protobuf.indexes import NoIndexes, read_indexes
+from kafka_s3.protobuf.options import Options
+from kafka_s3.protobuf.shapes import Shape, shape_of
+from kafka_s3.settings.registry import SubjectNames
+from kafka_s3.shown import named, quoted
+from kafka_s3.values.converters.avro import AvroRows
+from kafka_s3.values.converters.avro_group import Group, shown
+from kafka_s3.values.converters.connect_schema import InvalidSchema
+from kafka_s3.values.converters.protobuf_group import MessageGroup
+from kafka_s3.values.converters.protobuf_schema import protobuf_schema
+from kafka_s3.values.rows import Excluded, Stage, Tombstone, Unwritable
+
+_HEAD: Final = 5
+_SHORT: Final = 6  # with the index of the first message
+_ID_MAX: Final = 2**31 - 1
+#: What is kept of the beginnings of values and their schemas, in characters of these; beyond it all are looked up anew.
+_KNOWN_MAX: Final = 10_000
+_CHARS_MAX: Final = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Type:
+    """The message type that values name: its shape, and the schema of what that becomes."""
+
+    shape: Shape
+    schema: Schema
+    head: int
+
+
+class ProtobufValues:
+    """The values, or keys, of one topic (ProtobufConverter).
+
+    Registry errors end a batch; what a record alone is to blame for makes it `Unwritable`. `columns`: a record that
+    Arrow's columns cannot hold is refused too, as Parquet needs it. `ConfigurationError` without the compiler.
+    """
+
+    def __init__(
+        self,
+        registry: SchemaRegistry,
+        subject_names: SubjectNames,
+        topic: str,
+        options: Options,
+        *,
+        key: bool,
+        columns: bool = False,
+    ) -> None:
+        try:
+            need_compiler()
+        except CompilerMissing:
+            raise ConfigurationError(
+                "ProtobufConverter needs protoc, which is not installed where records are read.",
+                next="Install the extra there: pip install 'kafka-s3[protobuf]'.",
+            ) from None
+        self._registry = registry
+        self._subject_names = subject_names
+        self._topic = topic
+        self._options = options
+        self._key = key
+        self._columns = columns
+        self._stage = Stage.KEY_CONVERTER if key else Stage.VALUE_CONVERTER
+        self._known: dict[bytes, _Type | str] = {}
+        self._known_chars = 0
+
+    def __call__(self, values: Sequence[bytes | None]) -> AvroRows:
+        excluded: dict[int, Excluded] = {}
+        groups: list[Group] = []
+        group_of: list[int] = [0] * len(values)
+        places: Sequence[int] = range(len(values))
+        by_head = _by_head(values)
+        if len(by_head) > 1 or None in by_head:
+            places = [0] * len(values)
+        for head, rows in by_head.items():
+            found = Tombstone() if head is None else self._type(head)
+            if not isinstance(found, _Type):
+                for row in rows:
+                    excluded[row] = found if isinstance(found, Tombstone) else self._bad(found, values[row])
+                continue
+            everything = len(rows) == len(values)
+            chosen: Sequence[Any] = values if everything else [values[row] for row in rows]
+            group = MessageGroup(found.shape, found.schema, chosen, found.head)
+            for place, refused in group.check(self._stage, self._columns).items():
+                excluded[place if everything else rows[place]] = refused
+            if isinstance(places, list):
+                for place, row in enumerate(rows):
+                    group_of[row], places[row] = len(groups), place
+            groups.append(group)
+        if excluded and not isinstance(places, list):
+            places = list(places)
+        return AvroRows(groups, group_of if len(groups) > 1 else None, places, excluded)
+
+    def _bad(self, why: str, value: bytes | None) -> Unwritable:
+        return Unwritable(f"{why} ({shown(value)})", self._stage)
+
+    def _type(self, head: bytes) -> _Type | str:
+        """The message type that the beginning of a value names, or why there is none."""
+        found = self._known.get(head)
+        if found is None:
+            found = self._look_up(head)
+            chars = len(found.schema.text if isinstance(found, _Type) else found)
+            if len(self._known) >= _KNOWN_MAX or self._known_chars + chars > _CHARS_MAX:
+                self._known.clear()
+                self._known_chars = 0
+            self._known[head] = found
+            self._known_chars += chars
+        return found
+
+    def _look_up(self, head: bytes) -> _Type | str:
+        if len(head) < _HEAD:
+            return f"not Protobuf of a schema registry: {len(head)} bytes, where a zero byte and a schema's id take 5"
+        if head[0] != 0:
+            first = quoted(head[:1], f"{head[0]:02x}", kind="another")
+            return f"not Protobuf of a schema registry: the first byte is {first}, not 00"
+        id = int.from_bytes(head[1:_HEAD], "big")
+        registered = self._registry.schema(id) if id <= _ID_MAX else None
+        if registered is None:
+            return f"the schema registry has no schema of the id {id}"
+        if registered.type != "PROTOBUF":
+            return f"the schema of the id {id} is of the type {named(registered.type)}, not PROTOBUF"
+        try:
+            indexes, end = read_indexes(head, _HEAD)
+        except NoIndexes as error:
+            return f"not Protobuf of a schema registry: {error}"
+        return self._made(id, registered, indexes, end)
+
+    def _made(self, id: int, registered: RegisteredSchema, indexes: tuple[int, ...], end: int) -> _Type | str:
+        try:
+            compiled = schemas(registered.text, registered.names, registered.references)
+            shape = shape_of(compiled, indexes, self._options)
+            version = self._registry.versions(self._subject(shape)).get(id)
+            schema = protobuf_schema(shape, version)
+        except (ProtoError, InvalidSchema) as error:
+            return f"the schema of the id {id} cannot be used: {error}"
+        return _Type(shape, Schema(schema.text, id, version), end)
+
+    def _subject(self, shape: Shape) -> str:
+        match self._subject_names:
+            case SubjectNames.TOPIC:
+                return f"{self._topic}-{'key' if self._key else 'value'}"
+            case SubjectNames.RECORD:
+                return str(shape.descriptor.full_name)
+            case SubjectNames.TOPIC_RECORD:
+                return f"{self._topic}-{shape.descriptor.full_name}"
+
+
+def _by_head(values: Sequence[bytes | None]) -> Mapping[bytes | None, Sequence[int]]:
+    """Rows by what stands before their messages; one schema and its first message as a rule."""
+    if None not in values:
+        heads = {value[:_SHORT] for value in values}  # type: ignore[index]  # no None is left
+        if len(heads) == 1 and (head := heads.pop())[_HEAD:] == b"\0":
+            return {head: range(len(values))}
+    rows: dict[bytes | None, list[int]] = {}
+    for row, value in enumerate(values):
+        rows.setdefault(None if value is None else _head(value), []).append(row)
+    return rows
+
+
+def _head(value: bytes) -> bytes:
+    """What stands before the message; of bytes that have no message indexes, as much as it takes to say so."""
+    if value[_HEAD:_SHORT] == b"\0":
+        return value[:_SHORT]
+    try:
+        _, end = read_indexes(value, _HEAD)
+    except NoIndexes:
+        end = _HEAD if value[:1] != b"\0" else _HEAD + _INDEX_BYTES_MAX
+    return value[:end]
+
+
+#: More of a value than its message indexes could take says nothing more of why they are none.
+_INDEX_BYTES_MAX: Final = 400

@@ -1,0 +1,30 @@
+"""Single message transforms: a converted batch to a changed one, as Kafka Connect changes records one by one.
+
+- `chain`: the configured transforms, one after the other, over batches.
+- `records`: a batch on its way through the chain.
+- `registry`: which class of a configuration is made by which class here.
+- `connect`: Avro's types as Connect sees them, and how a transform makes new ones.
+- `java`: values without a schema that Java has more types of than Python.
+- `base`: what transforms share.
+- `predicates`: for which records a transform is.
+- `user_defined`: transforms and predicates of the user's own.
+
+Kafka's transforms:
+
+- `cast`: fields, or whole values, as another type.
+- `fields`: fields dropped, renamed, taken out, hoisted, copied to the key.
+- `filter`: records dropped.
+- `flatten`: structs within structs side by side.
+- `headers`: headers dropped, added, made of fields.
+- `header_texts`: what values become as headers.
+- `insert`: what Kafka knows of a record as a field of it.
+- `mask`: values of fields hidden.
+- `routers`: topics by their names, or by the record's time.
+- `schema_metadata`: names and versions of schemas.
+- `timestamps`: times as numbers, text or Connect's types.
+
+Others':
+
+- `debezium`: rows out of Debezium's change events.
+- `tombstones`: Confluent's TombstoneHandler.
+"""

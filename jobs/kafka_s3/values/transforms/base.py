@@ -1,0 +1,78 @@
+"""What transforms share: their side, and what they compile once for each schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+from kafka_s3.avro.model import Schema
+from kafka_s3.settings.transforms.chain import TransformSettings
+from kafka_s3.shown import kind_and_length
+from kafka_s3.values.transforms.connect import TransformError
+from kafka_s3.values.transforms.records import Change, Part, Records
+
+#: Schemas for which a change is kept; beyond that all are compiled again.
+_COMPILED_MAX: Final = 1000
+
+
+class Transform(Protocol):
+    """Changes a batch's records. `parts`: what it looks at; the chain has converted these."""
+
+    parts: frozenset[Part]
+
+    def __call__(self, records: Records, chosen: Sequence[int]) -> None: ...
+
+
+Make = Callable[[TransformSettings], Transform]
+
+
+def side_of(settings: TransformSettings) -> Part:
+    """Whether `$Key` or `$Value` was asked for."""
+    return Part.KEY if settings.type.endswith("$Key") else Part.VALUE
+
+
+def text(settings: TransformSettings, name: str) -> str:
+    value = settings.options[name]
+    return "" if value is None else str(value)
+
+
+def optional_text(settings: TransformSettings, name: str) -> str | None:
+    value = settings.options[name]
+    return None if value is None else str(value)
+
+
+def texts(settings: TransformSettings, name: str) -> tuple[str, ...]:
+    value = settings.options[name]
+    assert isinstance(value, tuple), name
+    return value
+
+
+def fills(settings: TransformSettings) -> bool:
+    return settings.options["replace.null.with.default"] is True
+
+
+class Compiled:
+    """A change for each schema, made once."""
+
+    def __init__(self, make: Callable[[Schema | None], Change]) -> None:
+        self._make = make
+        self._known: dict[Schema | None, Change] = {}
+
+    def __call__(self, schema: Schema | None) -> Change:
+        known = self._known.get(schema)
+        if known is None:
+            if len(self._known) >= _COMPILED_MAX:
+                self._known.clear()
+            known = self._known[schema] = self._make(schema)
+        return known
+
+
+def require_map(value: Any, purpose: str) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise TransformError(f"only a map can be taken without a schema, for {purpose}: found {kind_and_length(value)}")
+    return value
+
+
+def require_value(value: Any, purpose: str) -> None:
+    if value is None:
+        raise TransformError(f"null cannot be taken for {purpose}")

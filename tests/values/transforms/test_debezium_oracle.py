@@ -1,0 +1,35 @@
+"""Debezium's own transforms, on the JVM: what they make of a change event, ours make."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.values.transforms.debezium_cases import unwrap_cases
+from tests.values.transforms.oracle_cases import ours, theirs
+from tests.values.transforms.test_transform_oracle import same
+from tools.connect.transform_oracle import DEBEZIUM, OLDER_DEBEZIUM, ask
+
+CASES = 1000
+
+
+def is_stated(debeziums: Any) -> bool:
+    """A topic that Kafka would not take: such a record is bad here."""
+    return isinstance(debeziums, dict) and re.fullmatch(r"[A-Za-z0-9._-]+", debeziums["topic"]) is None
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_events_become_what_debezium_makes(*, older: bool) -> None:
+    """Generated events, options of 3.3.1 or of 2.7.4: outcome, topic, value, schema and headers are the same."""
+    questions = list(unwrap_cases(1, CASES, older=older))
+    answers = ask(questions, OLDER_DEBEZIUM if older else DEBEZIUM)
+    different = [
+        (dict(each.options), each.value, mine, debeziums)
+        for each, answer in zip(questions, answers, strict=True)
+        if not is_stated(debeziums := theirs(answer)) and not same(mine := ours(each), debeziums)
+    ]
+    assert not different, f"{len(different)} differ, the first: {different[0]}"
+    outcomes = [answer for answer in answers if "error" not in answer]
+    assert len(outcomes) > CASES // 2

@@ -1,0 +1,94 @@
+"""`file.name.template`: names that tell objects apart, and are read back as they were made."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from kafka_s3.file_template import TemplateError, parse_file_template
+from kafka_s3.naming import DataName, KeyLayout, format_data_key, parse_data_key
+
+AIVENS = "{{topic}}-{{partition}}-{{start_offset}}"
+NUMBERS = ("{{partition}}", "{{partition:padding=true}}", "{{start_offset}}", "{{ start_offset : padding = true }}")
+text = st.text("ab0-_+. é", max_size=4)
+
+
+@st.composite
+def templates(draw: st.DrawFn) -> str:
+    partition, offset = draw(st.sampled_from(NUMBERS[:2])), draw(st.sampled_from(NUMBERS[2:]))
+    slots = draw(st.permutations(["{{topic}}", partition, offset]))
+    return "".join(draw(text) + slot for slot in slots)
+
+
+names = st.builds(
+    DataName,
+    st.sampled_from(["orders", "0-1", "a.b_c", "5"]),
+    st.sampled_from(["", "partition=3", "a/orders-1-2", "0-1", "x+g1"]),
+    st.integers(0, 2**31 - 1),
+    st.integers(0, 2**63 - 1),
+    st.sampled_from(["", ".json", ".keys.json.gz", ".index.json"]),
+    st.integers(0, 12),
+    st.integers(0, 12),
+)
+
+
+def layout_of(template: str, delim: str = "+") -> KeyLayout:
+    return KeyLayout(file_delim=delim, file_template=parse_file_template(template))
+
+
+@given(templates(), names, names, st.sampled_from(["+", "-", "_g"]))
+def test_a_name_is_read_back_as_it_was_made(template: str, name: DataName, other: DataName, delim: str) -> None:
+    """Whatever template is not refused: format and parse are inverse, so two objects never have one name."""
+    try:
+        layout = layout_of(template, delim)
+    except TemplateError:
+        assume(False)
+    key = format_data_key(layout, name)
+    assert parse_data_key(layout, name.topic, key) == name
+    assert (format_data_key(layout, other) == key) == (other == name)
+
+
+def test_names_are_those_of_aivens_sink() -> None:
+    """With its widths of padding, in our folders."""
+    name = DataName("orders", "partition=3", 3, 42, ".json.gz")
+    assert format_data_key(layout_of(AIVENS), name) == "topics/orders/partition=3/orders-3-42.json.gz"
+    padded = "{{topic}}-{{partition:padding=true}}-{{start_offset:padding=true}}"
+    assert format_data_key(layout_of(padded), name).endswith("/orders-0000000003-00000000000000000042.json.gz")
+    again = DataName("orders", "", 3, 42, ".json", generation=2, collision=1)
+    assert format_data_key(layout_of(AIVENS), again) == "topics/orders/orders-3-42+g2+1.json"
+
+
+def test_a_key_of_another_template_is_nobodys() -> None:
+    """So that it is neither counted nor deleted."""
+    key = "topics/orders/partition=3/orders-3-42.json"
+    assert parse_data_key(layout_of(AIVENS), "orders", key) is not None
+    for other in ("{{topic}}-{{partition}}-{{start_offset:padding=true}}", "{{topic}}.{{partition}}-{{start_offset}}"):
+        assert parse_data_key(layout_of(other), "orders", key) is None
+    assert parse_data_key(KeyLayout(), "orders", key) is None
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{{topic}}-{{start_offset}}", "needs {{partition}} once"),
+        ("{{partition}}-{{start_offset}}", "needs {{topic}} once"),
+        ("{{topic}}-{{partition}}", "needs {{start_offset}} once"),
+        (f"{AIVENS}-{{{{partition}}}}", "needs {{partition}} once"),
+        ("{{topic}}-{{partition}}{{start_offset}}", "begins with no digit between numbers"),
+        ("{{topic}}-{{partition}}7{{start_offset}}", "begins with no digit between numbers"),
+        ("{{partition}}{{topic}}-{{start_offset}}", "begins with no digit between numbers"),
+        (f"{AIVENS}.gz", "has to end with {{start_offset}} or {{partition}}"),
+        (f"a/{AIVENS}", "must not contain '/'"),
+        (f"_{AIVENS}", "must not begin with '_' or '.'"),
+        (f"{AIVENS[:-1]}", "contains a brace"),
+        ("{{key}}", "write {key} in export.path.template"),
+        ("{{timestamp:unit=yyyy}}", "write {timestamp:yyyy-MM-dd} in export.path.template"),
+        ("{{offset}}", "is no placeholder: known are topic, partition"),
+    ],
+)
+def test_what_does_not_tell_objects_apart_is_refused(template: str, said: str) -> None:
+    """By name, with what to do."""
+    with pytest.raises(TemplateError) as raised:
+        parse_file_template(template)
+    assert said in str(raised.value)
