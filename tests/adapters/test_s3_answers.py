@@ -19,6 +19,7 @@ from kafka_s3.ports import ObjectInfo, Put
 from kafka_s3.settings.s3 import RetrySettings
 from tests.adapters import test_s3_errors
 from tests.adapters.loopback import COMPLETED, CREATED_UPLOAD, PART, WRITTEN, ScriptedServer, answer, refusal
+from tests.adapters.test_s3_credentials import forget
 from tests.adapters.test_s3_errors import SETTINGS
 
 server = test_s3_errors.server
@@ -241,6 +242,7 @@ def test_endpoint_that_is_no_url(url: str) -> None:
 
 def test_no_credentials() -> None:
     """Without credentials anywhere the message says which properties to set."""
+    forget()  # what an earlier test's environment had
     store = S3Store(replace(SETTINGS, access_key_id=None, secret_access_key=None))
     with pytest.raises(StoreRefused, match=r"aws\.access\.key\.id and aws\.secret\.access\.key"):
         store.put_if_absent("k", b"")

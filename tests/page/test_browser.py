@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -38,7 +39,7 @@ def log_in(page: Page, place: Place, user: str = "admin") -> None:
     page.locator("input[name=username]").fill(user)
     page.locator("input[name=password]").fill(place.airflow.password)
     page.locator("button[type=submit]").click()
-    page.wait_for_url(re.compile(r"/(?!auth)[^/]*$"))
+    page.wait_for_url(lambda url: not urlsplit(url).path.startswith("/auth"))  # only then the cookie is there
 
 
 @pytest.fixture(scope="module")
