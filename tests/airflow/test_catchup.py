@@ -16,7 +16,7 @@ from kafka_s3.settings import Lookups, load
 from kafka_s3_airflow import export_schedule, kafka_to_s3
 from tests.airflow.test_integrity import dags_of, write
 from tests.airflow.test_timetable import ms
-from tests.export.place import TOPIC, Place
+from tests.export.place import TOPIC, SimpleExport
 
 MINUTE_MS = 60_000
 # Berlin's clock goes from 2 to 3 on the 29th.
@@ -42,7 +42,7 @@ locale=en
 
 def exported(path: Path, intervals: list[DataInterval]) -> dict[str, bytes]:
     """What runs with these data intervals make of records in the order of their timestamps."""
-    place = Place()
+    place = SimpleExport()
     place.settings = load(path, lookups=Lookups(), offline=True).settings
     for number, at_ms in enumerate(range(ms(START) - 60 * MINUTE_MS, ms(NOW), 17 * MINUTE_MS)):
         place.produce(number % 2, 1 + number % 3, at_ms=at_ms)

@@ -14,7 +14,7 @@ import pytest
 from kafka_s3.adapters.memory import MemoryDeadLetters
 from kafka_s3.errors import ConfigurationError, KafkaUnavailable
 from kafka_s3.settings.connect import DeadLetters
-from tests.export.place import Place
+from tests.export.place import SimpleExport
 
 # All of Airflow runs in this process, with warnings of its own.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -25,7 +25,7 @@ class Group:
     report. `states`: of the tasks before it."""
 
     def __init__(self) -> None:
-        self.place = Place(1, tolerate=True)
+        self.place = SimpleExport(1, tolerate=True)
         self.sink = MemoryDeadLetters()
         self.place.settings = replace(self.place.settings, dead_letters=DeadLetters("dead"))
         self.place.poison(0)

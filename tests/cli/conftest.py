@@ -22,7 +22,7 @@ SECRET = "canary-of-a-secret-key"
 
 
 @dataclass(frozen=True)
-class Connector:
+class ConnectorFile:
     """A configuration file beside its worker file; `env` completes it."""
 
     config: Path
@@ -61,7 +61,7 @@ class Connector:
 
 
 @pytest.fixture
-def connector(kafka: KafkaBroker, moto: MotoServer, topic_name: str, bucket_name: str, tmp_path: Path) -> Connector:
+def connector(kafka: KafkaBroker, moto: MotoServer, topic_name: str, bucket_name: str, tmp_path: Path) -> ConnectorFile:
     """Two partitions, an empty bucket, flush.size 3, gzip; the secret key comes out of the environment."""
     kafka.create_topic(topic_name, 2)
     moto.create_bucket(bucket_name)
@@ -78,4 +78,4 @@ def connector(kafka: KafkaBroker, moto: MotoServer, topic_name: str, bucket_name
     }
     config = write_properties(tmp_path / "orders.properties", properties)
     write_properties(tmp_path / "worker.properties", {"bootstrap.servers": kafka.bootstrap_servers})
-    return Connector(config, topic_name, bucket_name, kafka, moto.client(), {"CLI_TEST_SECRET": SECRET})
+    return ConnectorFile(config, topic_name, bucket_name, kafka, moto.client(), {"CLI_TEST_SECRET": SECRET})

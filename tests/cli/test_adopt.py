@@ -13,7 +13,7 @@ from confluent_kafka import TopicPartition as Assignment
 
 from tests.adopt.sink import Encode, Sink, by_field
 from tests.cli.command import call, call_process
-from tests.cli.conftest import SECRET, Connector
+from tests.cli.conftest import SECRET, ConnectorFile
 
 # How the sink's partitioner encodes an offset, and the properties that make ours do the same: the field `o` of a record
 # is its offset, and its time in milliseconds.
@@ -33,22 +33,22 @@ LAYOUTS: dict[str, tuple[Encode | None, dict[str, str]]] = {
 }
 
 
-def _call(connector: Connector, command: str, *arguments: object, input: str | None = None) -> Result:
+def _call(connector: ConnectorFile, command: str, *arguments: object, input: str | None = None) -> Result:
     result = call(command, connector.config, *arguments, env=connector.env, input=input)
     assert SECRET not in result.output
     return result
 
 
-def _produce(connector: Connector, partition: int, count: int) -> None:
+def _produce(connector: ConnectorFile, partition: int, count: int) -> None:
     values: list[bytes | None] = [json.dumps({"p": partition, "o": n}).encode() for n in range(count)]
     connector.produce_values(values, partition=partition)
 
 
-def _sink(connector: Connector, encode: Encode | None = None) -> Sink:
+def _sink(connector: ConnectorFile, encode: Encode | None = None) -> Sink:
     return Sink(connector.topic, 3, connector.overwrite, encode, ".json.gz")
 
 
-def _commit(connector: Connector, group: str, sink: Sink) -> None:
+def _commit(connector: ConnectorFile, group: str, sink: Sink) -> None:
     configuration = {"bootstrap.servers": connector.broker.bootstrap_servers, "group.id": group}
     consumer = Consumer({**configuration, "enable.auto.commit": False})
     try:
@@ -58,7 +58,7 @@ def _commit(connector: Connector, group: str, sink: Sink) -> None:
         consumer.close()
 
 
-def _exported(connector: Connector) -> Counter[tuple[int, int]]:
+def _exported(connector: ConnectorFile) -> Counter[tuple[int, int]]:
     lines = [
         line for key in connector.keys("topics/") for line in gzip.decompress(connector.body(key)).decode().splitlines()
     ]
@@ -66,7 +66,7 @@ def _exported(connector: Connector) -> Counter[tuple[int, int]]:
 
 
 @pytest.fixture
-def group(connector: Connector) -> str:
+def group(connector: ConnectorFile) -> str:
     """The group of the connector's name, which all tests' connectors share, renamed: each test has its own."""
     text = connector.config.read_text()
     connector.config.write_text(text.replace("name=orders", f"name={connector.topic}"))
@@ -74,7 +74,7 @@ def group(connector: Connector) -> str:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_user_of_the_sink_moves_over(connector: Connector, group: str, layout: str) -> None:
+def test_a_user_of_the_sink_moves_over(connector: ConnectorFile, group: str, layout: str) -> None:
     """Names, group and Kafka agree: positions are shown and written; the run leaves nothing out and doubles none, and
     goes on in the sink's folders."""
     encode, properties = LAYOUTS[layout]
@@ -109,7 +109,7 @@ def test_a_user_of_the_sink_moves_over(connector: Connector, group: str, layout:
     assert "has a log already" in again.stderr
 
 
-def test_without_a_group_kafka_confirms_the_count(connector: Connector, group: str) -> None:
+def test_without_a_group_kafka_confirms_the_count(connector: ConnectorFile, group: str) -> None:
     """The group's offsets have expired: records are counted and found again in Kafka."""
     _produce(connector, 0, 10)
     _sink(connector, by_field(2)).put(0, range(9))
@@ -137,7 +137,7 @@ def test_without_a_group_kafka_confirms_the_count(connector: Connector, group: s
     assert _exported(connector) == Counter((0, n) for n in range(10))
 
 
-def test_a_dispute_writes_nothing_and_a_file_settles_it(connector: Connector, group: str) -> None:
+def test_a_dispute_writes_nothing_and_a_file_settles_it(connector: ConnectorFile, group: str) -> None:
     """Objects above the group's offset: exit 1 and their names, also with --yes; --positions settles it."""
     _produce(connector, 0, 6)
     sink = _sink(connector)
@@ -156,7 +156,7 @@ def test_a_dispute_writes_nothing_and_a_file_settles_it(connector: Connector, gr
     assert _exported(connector) == Counter((0, n) for n in range(6))
 
 
-def test_the_question(connector: Connector, group: str) -> None:
+def test_the_question(connector: ConnectorFile, group: str) -> None:
     """Without --yes it asks; no, and no terminal at all, write nothing."""
     _produce(connector, 0, 3)
     sink = _sink(connector)
@@ -171,7 +171,7 @@ def test_the_question(connector: Connector, group: str) -> None:
     assert len(connector.keys("_kafka_s3/")) == 3  # the entry and the owner
 
 
-def test_a_member_of_the_group_is_seen(connector: Connector, group: str) -> None:
+def test_a_member_of_the_group_is_seen(connector: ConnectorFile, group: str) -> None:
     """A connector that still runs is refused on the real broker, too."""
     _produce(connector, 0, 3)
     _sink(connector).put(0, range(3))
@@ -197,7 +197,7 @@ def test_a_member_of_the_group_is_seen(connector: Connector, group: str) -> None
         ([], 1, "There is nothing to adopt"),
     ],
 )
-def test_wrong_calls(connector: Connector, arguments: list[str], status: int, said: str) -> None:
+def test_wrong_calls(connector: ConnectorFile, arguments: list[str], status: int, said: str) -> None:
     """Each is told in a sentence, without a traceback."""
     done = call_process("adopt", connector.config, *arguments, env=connector.env)
     assert done.returncode == status

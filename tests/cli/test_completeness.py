@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.command import PLAIN, call, write_properties
-from tests.cli.conftest import Connector
+from tests.cli.conftest import ConnectorFile
 from tools.parts.kafka import KafkaBroker
 from tools.parts.s3 import VersityGateway
 
@@ -28,7 +28,7 @@ def ms(at: datetime) -> int:
 @pytest.fixture
 def hourly(
     kafka: KafkaBroker, versitygw: VersityGateway, topic_name: str, bucket_name: str, tmp_path: Path
-) -> Connector:
+) -> ConnectorFile:
     """Paths of hours by the records' own timestamps, marked half an hour after their end."""
     kafka.create_topic(topic_name, 2, config={"retention.ms": "-1"})
     versitygw.create_bucket(bucket_name)
@@ -49,10 +49,10 @@ def hourly(
     }
     config = write_properties(tmp_path / "orders.properties", properties)
     write_properties(tmp_path / "worker.properties", {"bootstrap.servers": kafka.bootstrap_servers})
-    return Connector(config, topic_name, bucket_name, kafka, versitygw.client(), {})
+    return ConnectorFile(config, topic_name, bucket_name, kafka, versitygw.client(), {})
 
 
-def run(connector: Connector, end: datetime, *more: str) -> str:
+def run(connector: ConnectorFile, end: datetime, *more: str) -> str:
     """A run for the hour before `end`; what it said."""
     start = end - timedelta(hours=1)
     done = call("run", connector.config, *more, *(() if more else ("--interval", start.isoformat(), end.isoformat())))
@@ -60,13 +60,13 @@ def run(connector: Connector, end: datetime, *more: str) -> str:
     return done.output
 
 
-def markers(connector: Connector) -> dict[str, dict[str, Any]]:
+def markers(connector: ConnectorFile) -> dict[str, dict[str, Any]]:
     """What the markers say, by their hour."""
     keys = [key for key in connector.keys("topics/") if key.endswith("/_COMPLETE.json")]
     return {key.split("/")[-2]: json.loads(connector.body(key)) for key in keys}
 
 
-def test_hours_with_late_records(hourly: Connector) -> None:
+def test_hours_with_late_records(hourly: ConnectorFile) -> None:
     """Each hour is marked once the lateness is over, with the offsets that prove it, one without records too; a record
     that is late, but not too late, is in its hour before the marker is; one that is too late comes into its path
     beside it. `verify` and `gc` take no marker for data."""

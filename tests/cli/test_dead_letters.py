@@ -10,19 +10,19 @@ from confluent_kafka import Message
 from kafka_s3.dead_letter import CONTEXT
 from tests.adapters.test_letter_topic import read
 from tests.cli.command import call, write_properties
-from tests.cli.conftest import SECRET, Connector
+from tests.cli.conftest import SECRET, ConnectorFile
 
 NO_COUNTRY = "field country is missing; there are others (1)"
 
 
-def _configure(connector: Connector, **more: str) -> None:
+def _configure(connector: ConnectorFile, **more: str) -> None:
     """The connector's file with other properties, `_` for `.`."""
     lines = connector.config.read_text().splitlines()
     before = dict(line.split("=", 1) for line in lines)
     write_properties(connector.config, {**before, **{name.replace("_", "."): text for name, text in more.items()}})
 
 
-def _run(connector: Connector) -> str:
+def _run(connector: ConnectorFile) -> str:
     ran = call("run", connector.config, "--until-now", env=connector.env)
     assert ran.exit_code == 0, ran.output
     assert SECRET not in ran.output
@@ -35,12 +35,12 @@ def _context(message: Message) -> dict[str, str]:
     return {name.removeprefix(CONTEXT): (value or b"").decode() for name, value in headers if name.startswith(CONTEXT)}
 
 
-def _values(connector: Connector) -> list[object]:
+def _values(connector: ConnectorFile) -> list[object]:
     keys = connector.keys("topics/")
     return [json.loads(line) for key in keys for line in gzip.decompress(connector.body(key)).splitlines()]
 
 
-def test_from_a_bad_record_to_its_second_try(connector: Connector) -> None:
+def test_from_a_bad_record_to_its_second_try(connector: ConnectorFile) -> None:
     """It is told of, lies in the topic of dead letters with Connect's headers once, and goes back once the cause is
     gone; then it is exported like any other."""
     dead = f"{connector.topic}-dead"

@@ -19,17 +19,17 @@ from click.testing import Result
 from kafka_s3.log.documents import decode, encode
 from kafka_s3.log.entries import Entry
 from tests.cli.command import ROOT, call, call_process, write_properties
-from tests.cli.conftest import SECRET, Connector
+from tests.cli.conftest import SECRET, ConnectorFile
 from tests.processes import below, drivers_below
 
 
-def _call(connector: Connector, command: str, *arguments: object) -> Result:
+def _call(connector: ConnectorFile, command: str, *arguments: object) -> Result:
     result = call(command, connector.config, *arguments, env=connector.env)
     assert SECRET not in result.output
     return result
 
 
-def _exported(connector: Connector) -> Connector:
+def _exported(connector: ConnectorFile) -> ConnectorFile:
     connector.produce(5)
     connector.produce(2, partition=1)
     result = _call(connector, "run", "--until-now")
@@ -37,7 +37,7 @@ def _exported(connector: Connector) -> Connector:
     return connector
 
 
-def test_a_run_exports_and_is_then_proved(connector: Connector) -> None:
+def test_a_run_exports_and_is_then_proved(connector: ConnectorFile) -> None:
     """run, status and verify --against-kafka agree: every record once, under Connect's keys; a second run is idle."""
     _exported(connector)
     folder = f"topics/{connector.topic}/"
@@ -57,7 +57,7 @@ def test_a_run_exports_and_is_then_proved(connector: Connector) -> None:
     assert (again.exit_code, again.stdout) == (0, "Nothing new.\n")
 
 
-def test_an_interval_is_what_a_run_covers(connector: Connector) -> None:
+def test_an_interval_is_what_a_run_covers(connector: ConnectorFile) -> None:
     """--interval exports the records before its end and no others; without one the schedule's last one is taken."""
     connector.produce(3, timestamp_ms=1767225600000)  # 2026-01-01T00:00:00Z
     connector.produce(2, timestamp_ms=1767229200000)  # an hour later
@@ -74,7 +74,7 @@ def test_an_interval_is_what_a_run_covers(connector: Connector) -> None:
     assert "commit 2: 2 records" in rest.stdout
 
 
-def test_a_dry_run_writes_nothing(connector: Connector) -> None:
+def test_a_dry_run_writes_nothing(connector: ConnectorFile) -> None:
     """plan shows the ranges of a first run and leaves the bucket empty; with --write the next run executes it."""
     connector.produce(5)
     dry = _call(connector, "plan", "--until-now")
@@ -94,7 +94,7 @@ def test_a_dry_run_writes_nothing(connector: Connector) -> None:
     assert "Nothing new" in _call(connector, "plan", "--until-now").stdout
 
 
-def test_a_bad_record_is_status_65_and_named(connector: Connector) -> None:
+def test_a_bad_record_is_status_65_and_named(connector: ConnectorFile) -> None:
     """What precedes an invalid value and the other partitions are committed; run and status name the record."""
     connector.produce_values([b'{"n":0}', b"{oops", b'{"n":2}'])
     connector.produce(2, partition=1)
@@ -117,7 +117,7 @@ def test_a_bad_record_is_status_65_and_named(connector: Connector) -> None:
     assert "errors.tolerance=all" in verified.stdout
 
 
-def test_a_tampered_object_is_found(connector: Connector) -> None:
+def test_a_tampered_object_is_found(connector: ConnectorFile) -> None:
     """Other bytes under an object's key: exit status 1, the key, what was expected and what to do."""
     key = _exported(connector).keys("topics/")[0]
     body = bytearray(connector.body(key))
@@ -131,7 +131,7 @@ def test_a_tampered_object_is_found(connector: Connector) -> None:
     assert "1 problem found." in result.stdout
 
 
-def test_a_deleted_object_is_found(connector: Connector) -> None:
+def test_a_deleted_object_is_found(connector: ConnectorFile) -> None:
     """A data object that is gone is named, with its size; --json says the same to machines."""
     key = _exported(connector).keys("topics/")[1]
     connector.client.delete_object(Bucket=connector.bucket, Key=key)
@@ -142,7 +142,7 @@ def test_a_deleted_object_is_found(connector: Connector) -> None:
     assert [(each["where"], each["found"]) for each in report["findings"]] == [(key, "no object")]
 
 
-def test_an_edited_log_entry_is_found(connector: Connector) -> None:
+def test_an_edited_log_entry_is_found(connector: ConnectorFile) -> None:
     """An entry edited by hand fails its checksum; one edited with its checksum breaks the chain to the next."""
     _exported(connector)
     connector.produce(1)
@@ -165,7 +165,7 @@ def _fields(entry: Entry) -> dict[str, object]:
     return {name: getattr(entry, name) for name in entry.__struct_fields__}
 
 
-def test_a_deleted_log_entry_is_found_and_status_says_so(connector: Connector) -> None:
+def test_a_deleted_log_entry_is_found_and_status_says_so(connector: ConnectorFile) -> None:
     """Without an entry in the middle verify names its key; status, which needs the newest alone, is an error too."""
     _exported(connector)
     connector.produce(1)
@@ -177,7 +177,7 @@ def test_a_deleted_log_entry_is_found_and_status_says_so(connector: Connector) -
     assert _call(connector, "status").exit_code == 1
 
 
-def test_what_retention_took_is_not_checkable(connector: Connector) -> None:
+def test_what_retention_took_is_not_checkable(connector: ConnectorFile) -> None:
     """Offsets that were deleted from Kafka after the export are a note of verify, and no problem."""
     from confluent_kafka import TopicPartition
 
@@ -190,7 +190,7 @@ def test_what_retention_took_is_not_checkable(connector: Connector) -> None:
     assert f"not checkable: {connector.topic}-0 [0, 5), of which Kafka no longer has [0, 4)" in result.stdout
 
 
-def test_holes_of_transactions_are_shown_and_proved(connector: Connector) -> None:
+def test_holes_of_transactions_are_shown_and_proved(connector: ConnectorFile) -> None:
     """Aborted records and markers are counted by status, and verify --against-kafka finds the same."""
     from confluent_kafka import Producer
 
@@ -217,7 +217,7 @@ def closed_port() -> str:
 
 
 @pytest.mark.heavy
-def test_a_broker_that_is_down_is_said(connector: Connector, closed_port: str) -> None:
+def test_a_broker_that_is_down_is_said(connector: ConnectorFile, closed_port: str) -> None:
     """run ends with 75; status still shows the log, says that Kafka did not answer, and ends with 1."""
     _exported(connector)
     worker = write_properties(connector.config.parent / "down.properties", {"bootstrap.servers": closed_port})
@@ -231,7 +231,7 @@ def test_a_broker_that_is_down_is_said(connector: Connector, closed_port: str) -
     assert closed_port in run.stderr
 
 
-def test_a_bucket_that_is_missing_is_said(connector: Connector) -> None:
+def test_a_bucket_that_is_missing_is_said(connector: ConnectorFile) -> None:
     """run ends with 78, which nobody retries, the others with 1; the bucket is named, without a traceback."""
     connector.client.delete_bucket(Bucket=connector.bucket)
     for command, status in (("run", 78), ("plan", 1), ("status", 1), ("verify", 1)):
@@ -243,7 +243,7 @@ def test_a_bucket_that_is_missing_is_said(connector: Connector) -> None:
         assert SECRET not in result.stdout + result.stderr
 
 
-def test_a_topic_that_is_missing_is_said(connector: Connector) -> None:
+def test_a_topic_that_is_missing_is_said(connector: ConnectorFile) -> None:
     """run ends with 78 and names the topic; plan with 1; status shows why it cannot say more."""
     connector.broker.delete_topic(connector.topic)
     run = _call(connector, "run", "--until-now")
@@ -255,7 +255,7 @@ def test_a_topic_that_is_missing_is_said(connector: Connector) -> None:
     assert connector.topic in status.stdout
 
 
-def test_a_silent_store_is_status_75(connector: Connector, closed_port: str) -> None:
+def test_a_silent_store_is_status_75(connector: ConnectorFile, closed_port: str) -> None:
     """A store on which nothing listens is temporary for run and an error for the others, with its address."""
     text = connector.config.read_text().replace("store.url=", f"store.url=http://{closed_port}\n#")
     connector.config.write_text(text)
@@ -265,7 +265,7 @@ def test_a_silent_store_is_status_75(connector: Connector, closed_port: str) -> 
     assert _call(connector, "verify").exit_code == 1
 
 
-def test_a_run_on_spark_is_the_same_and_leaves_no_files(connector: Connector, java_home: str) -> None:
+def test_a_run_on_spark_is_the_same_and_leaves_no_files(connector: ConnectorFile, java_home: str) -> None:
     """--spark exports through a driver of its own; its folder is removed; with nothing new no JVM starts."""
     connector.produce(5)
     folders = set(Path(tempfile.gettempdir()).glob("kafka-s3-spark-*"))
@@ -286,7 +286,7 @@ def test_a_run_on_spark_is_the_same_and_leaves_no_files(connector: Connector, ja
 
 
 @pytest.mark.heavy
-def test_sparks_exit_status_is_passed_through(connector: Connector, java_home: str) -> None:
+def test_sparks_exit_status_is_passed_through(connector: ConnectorFile, java_home: str) -> None:
     """A bad record ends the driver with 65, and so spark-submit and this command."""
     connector.produce_values([b'{"n":0}', b"{oops"])
     result = call_process("run", connector.config, "--until-now", "--spark", "local[1]", env=connector.env)
@@ -295,7 +295,7 @@ def test_sparks_exit_status_is_passed_through(connector: Connector, java_home: s
 
 
 @pytest.mark.heavy
-def test_spark_ends_with_its_command(connector: Connector, java_home: str, tmp_path: Path) -> None:
+def test_spark_ends_with_its_command(connector: ConnectorFile, java_home: str, tmp_path: Path) -> None:
     """Killed without a chance to clean up, the command takes the JVM and the driver with it."""
     connector.produce(5)
     process = subprocess.Popen(

@@ -14,13 +14,13 @@ from kafka_s3.log.store import Log
 from kafka_s3.naming import LogLayout
 from kafka_s3.settings.s3 import S3Settings
 from tests.cli.command import PLAIN, call, call_process, write_properties
-from tests.cli.conftest import SECRET, Connector
+from tests.cli.conftest import SECRET, ConnectorFile
 from tests.dead_letters.letters import TIME_MS, commit_letters, letter
 from tools.parts.s3 import MotoServer
 
 
 @pytest.fixture
-def log(connector: Connector, moto: MotoServer) -> Log:
+def log(connector: ConnectorFile, moto: MotoServer) -> Log:
     """The connector's log; partition 1 of its topic has the dead letters 3, 4 and 7."""
     s3 = S3Settings(
         connector.bucket,
@@ -35,13 +35,13 @@ def log(connector: Connector, moto: MotoServer) -> Log:
     return made
 
 
-def _call(connector: Connector, *arguments: object) -> Result:
+def _call(connector: ConnectorFile, *arguments: object) -> Result:
     result = call("redrive", connector.config, *arguments, env=connector.env)
     assert SECRET not in result.output
     return result
 
 
-def _records(connector: Connector, topic: str, partition: int) -> list[Message]:
+def _records(connector: ConnectorFile, topic: str, partition: int) -> list[Message]:
     """Everything that a partition holds."""
     consumer = Consumer({"bootstrap.servers": connector.broker.bootstrap_servers, "group.id": "test"})
     at = TopicPartition(topic, partition, 0)
@@ -54,7 +54,7 @@ def _records(connector: Connector, topic: str, partition: int) -> list[Message]:
 
 
 @pytest.mark.usefixtures("log")
-def test_back_to_their_topic(connector: Connector) -> None:
+def test_back_to_their_topic(connector: ConnectorFile) -> None:
     """They are back in their partition byte for byte, and stay there once: the second call sends nothing."""
     result = _call(connector)
     assert result.exit_code == 0, result.output
@@ -70,7 +70,7 @@ def test_back_to_their_topic(connector: Connector) -> None:
 
 
 @pytest.mark.usefixtures("log")
-def test_some_of_them_to_another_topic(connector: Connector) -> None:
+def test_some_of_them_to_another_topic(connector: ConnectorFile) -> None:
     """Options choose the letters, --to the topic, --keep-timestamps the time; --json says it to machines."""
     target = f"{connector.topic}-fixed"
     connector.broker.create_topic(target)
@@ -91,7 +91,7 @@ def test_some_of_them_to_another_topic(connector: Connector) -> None:
 
 
 @pytest.mark.usefixtures("log")
-def test_dry_run(connector: Connector) -> None:
+def test_dry_run(connector: ConnectorFile) -> None:
     """It says what would be sent, and neither topic nor bucket change."""
     before = connector.keys()
     result = _call(connector, "--dry-run", "--until", "2026-01-01T00:05:00Z")
@@ -102,19 +102,19 @@ def test_dry_run(connector: Connector) -> None:
 
 @pytest.mark.parametrize("chosen", [("--partition", "0"), ("--offsets", "5-6"), ("--topic", "none"), ("--error", "x")])
 @pytest.mark.usefixtures("log")
-def test_nothing_found(connector: Connector, chosen: tuple[str, ...]) -> None:
+def test_nothing_found(connector: ConnectorFile, chosen: tuple[str, ...]) -> None:
     """No letter meets the options: exit status 1."""
     result = _call(connector, *chosen)
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", "No dead letters match the options.\n")
 
 
-def test_no_log(connector: Connector) -> None:
+def test_no_log(connector: ConnectorFile) -> None:
     """A connector that never ran has no dead letters either."""
     assert _call(connector).exit_code == 1
 
 
 @pytest.mark.usefixtures("log")
-def test_a_topic_that_is_missing(connector: Connector) -> None:
+def test_a_topic_that_is_missing(connector: ConnectorFile) -> None:
     """A process ends with 1 and one message, no traceback; the topic is not made, nothing is written down."""
     done = call_process("redrive", connector.config, "--to", "no-such-topic", env=connector.env)
     assert (done.returncode, done.stdout) == (1, "")
@@ -123,7 +123,7 @@ def test_a_topic_that_is_missing(connector: Connector) -> None:
     assert connector.keys("_kafka_s3/orders/redriven/") == []
 
 
-def test_damaged_letters(connector: Connector, log: Log) -> None:
+def test_damaged_letters(connector: ConnectorFile, log: Log) -> None:
     """Dead letters that are not the commit's are not sent: exit status 1, and the key."""
     [key] = connector.keys("_kafka_s3/orders/rejected/")
     body = connector.body(key)
@@ -158,7 +158,7 @@ def test_a_wrong_call(tmp_path: object, wrong: tuple[str, ...], said: str) -> No
     assert said in result.stderr
 
 
-def test_a_configuration_that_is_wrong(connector: Connector) -> None:
+def test_a_configuration_that_is_wrong(connector: ConnectorFile) -> None:
     """A broken file is exit status 1 with every problem, as of any other command."""
     write_properties(connector.config, {**PLAIN, "flush.size": "many"})
     result = call("redrive", connector.config)

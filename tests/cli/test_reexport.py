@@ -10,7 +10,7 @@ from click.testing import Result
 from confluent_kafka import TopicPartition as Assignment
 
 from tests.cli.command import call
-from tests.cli.conftest import SECRET, Connector
+from tests.cli.conftest import SECRET, ConnectorFile
 from tests.support import HOUR_MS, rows_of
 from tools.parts.s3 import VersityGateway
 
@@ -20,7 +20,7 @@ PREFIX = "reexport/20260101T120000Z-20260101T130000Z/"
 
 
 @pytest.fixture
-def dated(connector: Connector, versitygw: VersityGateway) -> Connector:
+def dated(connector: ConnectorFile, versitygw: VersityGateway) -> ConnectorFile:
     """The connector over versitygw; its log says how old records are."""
     versitygw.create_bucket(connector.bucket)
     text = connector.config.read_text() + "export.timestamps.enable=true\n"
@@ -38,7 +38,7 @@ def dated(connector: Connector, versitygw: VersityGateway) -> Connector:
     return replace(connector, client=client, env={"CLI_TEST_SECRET": versitygw.secret_key})
 
 
-def _call(connector: Connector, command: str, *arguments: object, status: int = 0) -> Result:
+def _call(connector: ConnectorFile, command: str, *arguments: object, status: int = 0) -> Result:
     result = call(command, connector.config, *arguments, env=connector.env)
     assert result.exit_code == status, result.output
     assert SECRET not in result.output
@@ -47,17 +47,17 @@ def _call(connector: Connector, command: str, *arguments: object, status: int = 
     return result
 
 
-def _numbers(connector: Connector, prefix: str) -> list[int]:
+def _numbers(connector: ConnectorFile, prefix: str) -> list[int]:
     rows = [row for key in connector.keys(prefix) for row in rows_of(connector.body(key), key)]
     return sorted(row["n"] for row in rows)
 
 
-def _produce(connector: Connector, first: int, count: int, at_ms: int) -> None:
+def _produce(connector: ConnectorFile, first: int, count: int, at_ms: int) -> None:
     values: list[bytes | None] = [json.dumps({"n": number}).encode() for number in range(first, first + count)]
     connector.produce_values(values, timestamp_ms=at_ms)
 
 
-def test_a_window_whose_head_retention_took(dated: Connector) -> None:
+def test_a_window_whose_head_retention_took(dated: ConnectorFile) -> None:
     """The hour's records are partly gone from Kafka: those objects are copied, the late ones are read. The second time
     nothing is done but that an upload which a dead run left is aborted; verify, gc and status are content, and status
     lists the window."""
@@ -93,7 +93,7 @@ def test_a_window_whose_head_retention_took(dated: Connector) -> None:
     assert (window["from"], window["records"], window["prefix"]) == ("2026-01-01T12:00:00Z", 8, PREFIX)
 
 
-def test_what_only_objects_across_the_edge_hold(dated: Connector) -> None:
+def test_what_only_objects_across_the_edge_hold(dated: ConnectorFile) -> None:
     """One object holds records of two hours, and Kafka none of them: 65, the object named, and nothing written."""
     _produce(dated, 0, 2, NOON)
     _produce(dated, 2, 1, NOON + HOUR_MS)
@@ -110,14 +110,14 @@ def test_what_only_objects_across_the_edge_hold(dated: Connector) -> None:
     assert _numbers(dated, "reexport/") == [0, 1, 2]
 
 
-def test_a_window_that_is_not_exported_yet(dated: Connector) -> None:
+def test_a_window_that_is_not_exported_yet(dated: ConnectorFile) -> None:
     """75: the live export comes first; a wrong call is 2."""
     _produce(dated, 0, 3, NOON)
     assert "has exported nothing yet" in _call(dated, "reexport", *HOUR, status=75).stderr
     _call(dated, "reexport", "--from", "2026-01-01T12:00:00Z", "--to", "2026-01-01T12:00:00Z", status=2)
 
 
-def test_a_window_is_withdrawn_and_exported_anew(dated: Connector) -> None:
+def test_a_window_is_withdrawn_and_exported_anew(dated: ConnectorFile) -> None:
     """--withdraw takes the window back, and a second time says that there is nothing; --anew does both in one go; gc
     deletes what the exports before held."""
     _produce(dated, 0, 3, NOON)

@@ -9,35 +9,35 @@ from click.testing import Result
 from confluent_kafka import TopicPartition as Assignment
 
 from tests.cli.command import call
-from tests.cli.conftest import SECRET, Connector
+from tests.cli.conftest import SECRET, ConnectorFile
 from tests.support import rows_of
 
 
-def _call(connector: Connector, command: str, *arguments: object, input: str | None = None) -> Result:
+def _call(connector: ConnectorFile, command: str, *arguments: object, input: str | None = None) -> Result:
     result = call(command, connector.config, *arguments, env=connector.env, input=input)
     assert SECRET not in result.output
     assert "Traceback" not in result.output
     return result
 
 
-def _run(connector: Connector, status: int = 0) -> Result:
+def _run(connector: ConnectorFile, status: int = 0) -> Result:
     result = _call(connector, "run", "--until-now")
     assert result.exit_code == status, result.output
     return result
 
 
-def _delete_records(connector: Connector, below: int) -> None:
+def _delete_records(connector: ConnectorFile, below: int) -> None:
     admin = connector.broker.admin()
     for future in admin.delete_records([Assignment(connector.topic, 0, below)]).values():
         future.result(30)
 
 
-def _live(connector: Connector, prefix: str = "topics/") -> list[int]:
+def _live(connector: ConnectorFile, prefix: str = "topics/") -> list[int]:
     rows = [row for key in connector.keys(prefix) for row in rows_of(connector.body(key), key)]
     return sorted(row["n"] for row in rows)
 
 
-def test_a_partition_is_exported_again(connector: Connector) -> None:
+def test_a_partition_is_exported_again(connector: ConnectorFile) -> None:
     """Shown, asked, written; the next run writes it again under +g1, status and verify say that all is well."""
     for _ in range(2):
         connector.produce(6)
@@ -56,7 +56,7 @@ def test_a_partition_is_exported_again(connector: Connector) -> None:
     assert verified.exit_code == 0, verified.output
 
 
-def test_without_a_yes_nothing_is_written(connector: Connector) -> None:
+def test_without_a_yes_nothing_is_written(connector: ConnectorFile) -> None:
     """No, no terminal, or --json alone: the bucket stays as it is; --json --yes writes and says what."""
     connector.produce(6)
     _run(connector)
@@ -74,7 +74,7 @@ def test_without_a_yes_nothing_is_written(connector: Connector) -> None:
     assert len(connector.keys()) == len(before) + 1
 
 
-def test_a_loss_says_the_command_that_resolves_it(connector: Connector) -> None:
+def test_a_loss_says_the_command_that_resolves_it(connector: ConnectorFile) -> None:
     """run fails with 65, status names the command, the command works, the next run goes on, the gap is shown."""
     connector.produce(6)
     _run(connector)
@@ -94,7 +94,7 @@ def test_a_loss_says_the_command_that_resolves_it(connector: Connector) -> None:
     assert _call(connector, "verify").exit_code == 0
 
 
-def test_a_topic_created_again_says_the_command_to_give(connector: Connector) -> None:
+def test_a_topic_created_again_says_the_command_to_give(connector: ConnectorFile) -> None:
     connector.produce(6)
     _run(connector)
     connector.broker.delete_topic(connector.topic)
@@ -119,7 +119,7 @@ def test_a_topic_created_again_says_the_command_to_give(connector: Connector) ->
         (("--accept", "nothing"), 1, "nothing is wrong with it"),
     ],
 )
-def test_a_mistake_is_said(connector: Connector, arguments: tuple[str, ...], status: int, says: str) -> None:
+def test_a_mistake_is_said(connector: ConnectorFile, arguments: tuple[str, ...], status: int, says: str) -> None:
     connector.produce(3)
     _run(connector)
     before = connector.keys()
@@ -128,7 +128,7 @@ def test_a_mistake_is_said(connector: Connector, arguments: tuple[str, ...], sta
     assert connector.keys() == before
 
 
-def test_before_anything_was_exported(connector: Connector) -> None:
+def test_before_anything_was_exported(connector: ConnectorFile) -> None:
     result = _call(connector, "rewind", "--to", f"{connector.topic}-0=1")
     assert result.exit_code == 1
     assert "there is nothing to rewind" in result.output

@@ -20,7 +20,7 @@ from kafka_s3.ports import RangeReader
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import RecordBatch
 from tests.cli.command import PLAIN, call, write_properties
-from tests.export.place import TOPIC, Place
+from tests.export.place import TOPIC, SimpleExport
 
 
 class Bench:
@@ -28,7 +28,7 @@ class Bench:
 
     def __init__(self, config: Path) -> None:
         self.config = config
-        self.place = Place(2)
+        self.place = SimpleExport(2)
         self.states: list[run_command.Progress] = []
         self.open: Callable[[OffsetRange], RangeReader] = self.place.broker.open
 
@@ -163,7 +163,7 @@ class _Endless:
     closed = False
 
     def __iter__(self) -> Iterator[RecordBatch]:
-        place = Place(1)
+        place = SimpleExport(1)
         place.produce(0, 1)
         while True:
             yield from place.broker.open(OffsetRange(TopicPartition(TOPIC, 0), 0, 1))

@@ -18,20 +18,20 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from kafka_s3.plan.schedule import following
 from kafka_s3.settings.schedule import ScheduleSettings
 from tests.cli.command import call
-from tests.cli.conftest import SECRET, Connector
+from tests.cli.conftest import SECRET, ConnectorFile
 from tests.support import HOUR_MS
 
 WEEK_MS = 7 * 24 * HOUR_MS
 
 
-def _status(connector: Connector) -> dict[str, Any]:
+def _status(connector: ConnectorFile) -> dict[str, Any]:
     result = call("status", connector.config, "--json", env=connector.env)
     assert SECRET not in result.output
     found: dict[str, Any] = json.loads(result.stdout)
     return found
 
 
-def _keep_a_week(connector: Connector) -> None:
+def _keep_a_week(connector: ConnectorFile) -> None:
     entry = ConfigEntry("retention.ms", str(WEEK_MS), incremental_operation=AlterConfigOpType.SET)
     admin = connector.broker.admin()
     futures = admin.incremental_alter_configs(
@@ -41,7 +41,7 @@ def _keep_a_week(connector: Connector) -> None:
         future.result(30)
 
 
-def test_numbers_of_what_waits(connector: Connector) -> None:
+def test_numbers_of_what_waits(connector: ConnectorFile) -> None:
     """Lag in offsets and in time, time to loss and overdue are those of the oldest record that waits; an export takes
     them back, and has a time and a rejected fraction of its own."""
     _keep_a_week(connector)
@@ -65,7 +65,7 @@ def test_numbers_of_what_waits(connector: Connector) -> None:
     assert found["last_commit_ms"] == int(written["LastModified"].timestamp() * 1000)
 
 
-def test_what_an_open_transaction_holds_back_has_no_age(connector: Connector) -> None:
+def test_what_an_open_transaction_holds_back_has_no_age(connector: ConnectorFile) -> None:
     """Behind the last stable offset nothing waits; once the transaction ends its records are as old as they say."""
     old_ms = int(time.time() * 1000) - 3 * HOUR_MS
     name = f"numbers-{uuid.uuid4()}"
@@ -85,7 +85,7 @@ def test_what_an_open_transaction_holds_back_has_no_age(connector: Connector) ->
 
 
 @pytest.mark.heavy  # a broker that is down is believed to be after ten seconds
-def test_kafka_down_leaves_the_logs_numbers(connector: Connector) -> None:
+def test_kafka_down_leaves_the_logs_numbers(connector: ConnectorFile) -> None:
     """The times are not known then, which is no zero; when it was last committed is."""
     connector.produce(2)
     assert call("run", connector.config, "--until-now", env=connector.env).exit_code == 0

@@ -14,7 +14,7 @@ from kafka_s3.cli import spark_submit
 from kafka_s3.errors import ConfigurationError, KafkaUnavailable
 from kafka_s3.settings.connect import DeadLetters
 from tests.cli.command import PLAIN, call, write_properties
-from tests.export.place import TOPIC, Place
+from tests.export.place import TOPIC, SimpleExport
 
 
 class Bench:
@@ -22,7 +22,7 @@ class Bench:
 
     def __init__(self, config: Path) -> None:
         self.config = config
-        self.place = Place(1, tolerate=True)
+        self.place = SimpleExport(1, tolerate=True)
         self.sink = MemoryDeadLetters()
         self.drivers = 0
         self.place.settings = replace(self.place.settings, dead_letters=DeadLetters("dead"))

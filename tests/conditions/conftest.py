@@ -8,7 +8,8 @@ from typing import Final
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from tests.conditions.harness import LiveTopic, Meanwhile
+from tests.conditions.harness import LiveTopic
+from tests.conditions.meanwhile import Meanwhile
 from tools.parts.kafka import KafkaBroker
 
 Make = Callable[..., LiveTopic]

@@ -21,7 +21,7 @@ from kafka_s3.ports import RangeReader, RecordSource
 from kafka_s3.ranges import OffsetRange, TopicPartition
 from kafka_s3.records import RecordBatch
 from kafka_s3.wiring import make_exporter
-from tests.faults.exports import Connector
+from tests.faults.exports import KillableRun
 from tests.support import hear, rows_of
 
 #: Small fetches and a short queue: the records of a range do not all arrive at once.
@@ -43,7 +43,7 @@ class Outcome:
 
 
 @dataclass
-class Disturbed(Connector):
+class Disturbed(KillableRun):
     """The connector's run in this process, range after range, as `kafka-s3 run` does it in threads."""
 
     runs: int = field(default=0, init=False)

@@ -13,7 +13,7 @@ import json
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,13 +32,13 @@ from kafka_s3.log.entries import Entry, Interval, Kind, ObjectEntry, RangeEntry
 from kafka_s3.naming import parse_data_key
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.plan.results import RangeResult
-from kafka_s3.ports import PartitionOffsets, RangeReader
-from kafka_s3.ranges import OffsetRange, TopicPartition
-from kafka_s3.records import RecordBatch
+from kafka_s3.ports import PartitionOffsets
+from kafka_s3.ranges import TopicPartition
 from kafka_s3.report.status import Status, look
 from kafka_s3.settings import from_mapping
 from kafka_s3.settings.model import Settings
 from kafka_s3.verify.verify import Kafka, Verified, verify
+from tests.conditions.meanwhile import Meanwhile, MeanwhileSource
 from tests.support import LATER_MS
 from tools.parts.kafka import KafkaBroker as KafkaPart
 
@@ -57,20 +57,6 @@ CONNECTOR = {
     "flush.size": "3",
 }
 
-Happen = Callable[[], object]
-
-
-class Died(BaseException):
-    """kill -9: nothing of this run goes on."""
-
-
-def die() -> None:
-    raise Died
-
-
-def nothing() -> None:
-    """What happens where nothing does."""
-
 
 def until(what: str, is_so: Callable[[], object]) -> None:
     """Wait for something that Kafka does in its own time."""
@@ -78,47 +64,6 @@ def until(what: str, is_so: Callable[[], object]) -> None:
     while not is_so():
         assert time.monotonic() < deadline, f"not within {BOUND_S} s: {what}"
         time.sleep(0.02)
-
-
-@dataclass
-class Meanwhile:
-    """What happens while a run is at work: before its first, second, … batch is read, once in the middle of the first
-    range, and after the last record of the first batch, when nothing of it is committed."""
-
-    before: Sequence[Happen] = ()
-    midway: Happen | None = None
-    after: Happen = nothing
-
-
-@dataclass
-class _Reader:
-    """A real reader, during whose first range something happens once the first records are there."""
-
-    inner: RangeReader
-    meanwhile: Meanwhile
-
-    def __iter__(self) -> Iterator[RecordBatch]:
-        for batch in self.inner:
-            yield batch
-            if self.meanwhile.midway is not None:
-                happen, self.meanwhile.midway = self.meanwhile.midway, None
-                happen()
-
-    @property
-    def leader_epoch(self) -> int | None:
-        return self.inner.leader_epoch
-
-    def close(self) -> None:
-        self.inner.close()
-
-
-@dataclass
-class _Source:
-    inner: KafkaSource
-    meanwhile: Meanwhile
-
-    def open(self, offsets: OffsetRange) -> _Reader:
-        return _Reader(self.inner.open(offsets), self.meanwhile)
 
 
 class Transaction:
@@ -196,7 +141,7 @@ class LiveTopic:
         """One run; without an interval it goes up to what can be read now."""
         self.runs += 1
         exporter, happens = self.exporter(), meanwhile or Meanwhile()
-        source = _Source(KafkaSource(exporter.settings.kafka), happens)
+        source = MeanwhileSource(KafkaSource(exporter.settings.kafka), happens)
         batches = itertools.count()
 
         def execute(tasks: Sequence[RangeTask]) -> list[RangeResult]:

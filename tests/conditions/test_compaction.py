@@ -8,7 +8,8 @@ import json
 import pytest
 
 from tests.conditions.conftest import Make
-from tests.conditions.harness import Died, LiveTopic, Meanwhile, die, until
+from tests.conditions.harness import LiveTopic, until
+from tests.conditions.meanwhile import Meanwhile, RunKilled, die
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("cleaner")]
 
@@ -148,7 +149,7 @@ def test_compaction_after_a_run_that_died(compacted: Compacted) -> None:
     left, under another name where one is taken; no record is in the log twice, and what the dead run left is gone."""
     compacted.put(0, 1, 2)
     compacted.put(3, 4, 5)
-    with pytest.raises(Died):
+    with pytest.raises(RunKilled):
         compacted.run(meanwhile=Meanwhile(after=die))
     compacted.put(101)
     compacted.put(6)

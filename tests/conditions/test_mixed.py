@@ -10,7 +10,8 @@ import pytest
 
 from kafka_s3.errors import EXIT_DONE, EXIT_TEMPORARY
 from tests.conditions.conftest import Make
-from tests.conditions.harness import Died, LiveTopic, Meanwhile, Transaction, die, nothing, rows_of
+from tests.conditions.harness import LiveTopic, Transaction, rows_of
+from tests.conditions.meanwhile import Meanwhile, RunKilled, die, nothing
 
 pytestmark = pytest.mark.faults
 
@@ -112,7 +113,7 @@ class History:
             "after": Meanwhile(after=happens[0]),
             "dies": Meanwhile([nothing, happens[0]], after=die),
         }[kind]
-        with contextlib.suppress(Died):
+        with contextlib.suppress(RunKilled):
             report = self.world.run(interval=interval, meanwhile=meanwhile)
             allowed = {EXIT_DONE} if kind in ("quiet", "dies") else {EXIT_DONE, EXIT_TEMPORARY}
             assert report.exit_status in allowed, (kind, report.problems())

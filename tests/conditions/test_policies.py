@@ -7,7 +7,8 @@ import pytest
 from kafka_s3.errors import EXIT_DATA
 from kafka_s3.log.entries import Entry, Kind
 from tests.conditions.conftest import MOMENTS, Make, recreation
-from tests.conditions.harness import Died, LiveTopic, Meanwhile, die
+from tests.conditions.harness import LiveTopic
+from tests.conditions.meanwhile import Meanwhile, RunKilled, die
 
 pytestmark = pytest.mark.faults
 
@@ -246,7 +247,7 @@ def test_lost_after_a_run_that_died(make_world: Make, policy: str) -> None:
     world = make_world({"export.on.data.loss": policy}).create(2)
     world.send(*range(6))
     world.send(50, partition=1)
-    with pytest.raises(Died):
+    with pytest.raises(RunKilled):
         world.run(meanwhile=Meanwhile(after=die))
     world.delete_before(4)
     report = world.run()
@@ -270,7 +271,7 @@ def test_recreated_after_a_run_that_died(make_world: Make, policy: str) -> None:
     world.send(0, 1)
     world.run_well()
     world.send(2, 3)
-    with pytest.raises(Died):
+    with pytest.raises(RunKilled):
         world.run(meanwhile=Meanwhile(after=die))
     world.recreate()
     world.send(*range(90, 96))

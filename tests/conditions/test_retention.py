@@ -6,7 +6,8 @@ import pytest
 
 from kafka_s3.errors import EXIT_DATA
 from tests.conditions.conftest import Make
-from tests.conditions.harness import LiveTopic, Meanwhile
+from tests.conditions.harness import LiveTopic
+from tests.conditions.meanwhile import Meanwhile
 
 pytestmark = pytest.mark.faults
 

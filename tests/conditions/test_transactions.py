@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.conditions.conftest import Make
-from tests.conditions.harness import LiveTopic, Meanwhile
+from tests.conditions.harness import LiveTopic
+from tests.conditions.meanwhile import Meanwhile
 
 pytestmark = pytest.mark.faults
 

@@ -5,24 +5,17 @@ from __future__ import annotations
 import concurrent.futures
 import hashlib
 import random
-import threading
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
-from kafka_s3.adapters.memory import MemoryStore
-from kafka_s3.adapters.s3 import S3Store
-from kafka_s3.errors import StoreRefused, StoreUnavailable, TooLarge
+from kafka_s3.errors import StoreRefused, TooLarge
 from kafka_s3.ports import ObjectInfo, ObjectStore, Put
-from kafka_s3.settings.s3 import RetrySettings, S3Settings
-from tests.interleavings.bucket import Bucket
-from tests.interleavings.scheduler import Scheduler
-from tests.interleavings.sides import CURRENT, Transport, Weather
+from tests.contract import object_stores
+from tests.contract.object_stores import Subject, keys, race
 
-PART_BYTES_MIN = 5 * 1024 * 1024
+subject = object_stores.subject
+store = object_stores.store
+
 STRANGE_KEYS = [
     "a b/c  d",
     "a+b+0000000042.json",
@@ -31,57 +24,6 @@ STRANGE_KEYS = [
     "größe/日本語/🙂",
     "quote'\"&<>*?#;:@,$!()",
 ]
-
-
-@dataclass(frozen=True)
-class Subject:
-    """One implementation: its store, how many multipart uploads its bucket holds open, and an object's tags."""
-
-    store: ObjectStore
-    uploads: Callable[[], int]
-    tags: Callable[[str], dict[str, str]]
-
-
-@pytest.fixture(params=["memory", "interleavings", "moto", "versitygw"])
-def subject(request: pytest.FixtureRequest, bucket_name: str) -> Subject:
-    if request.param == "memory":
-        memory = MemoryStore()
-        return Subject(memory, memory.uploads_open, memory.tags)
-    if request.param == "interleavings":
-        chance = random.Random(0)
-        bucket = Bucket(lambda: int(time.time() * 1000), page_max=300, part_min=5 * 1024 * 1024)
-        bucket.empty_page = lambda: chance.random() < 0.5
-        transport = Transport(bucket, Scheduler(random.Random(0)), Weather(random.Random(0)))
-        CURRENT[:] = [transport]
-        return Subject(transport.store(), lambda: len(bucket.uploads), lambda key: bucket.tags[key])
-    server: Any = request.getfixturevalue(request.param)
-    server.create_bucket(bucket_name)
-    settings = S3Settings(
-        bucket=bucket_name,
-        region=server.region,
-        endpoint_url=server.endpoint_url,
-        access_key_id=server.access_key,
-        secret_access_key=server.secret_key,
-        retry=RetrySettings(3, 1),
-    )
-    client = server.client()
-
-    def uploads() -> int:
-        return len(client.list_multipart_uploads(Bucket=bucket_name).get("Uploads", []))
-
-    def tags(key: str) -> dict[str, str]:
-        return {tag["Key"]: tag["Value"] for tag in client.get_object_tagging(Bucket=bucket_name, Key=key)["TagSet"]}
-
-    return Subject(S3Store(settings), uploads, tags)
-
-
-@pytest.fixture
-def store(subject: Subject) -> ObjectStore:
-    return subject.store
-
-
-def keys(objects: Iterator[ObjectInfo]) -> list[str]:
-    return [found.key for found in objects]
 
 
 def test_put_creates(store: ObjectStore) -> None:
@@ -245,135 +187,6 @@ def test_list_sees_a_put_at_once(store: ObjectStore) -> None:
         assert keys(store.list("log/", limit=1)) == [f"log/{number}"]
 
 
-def test_multipart(subject: Subject) -> None:
-    """Two parts become one object of their bytes in order, and the upload is over."""
-    parts = [random.Random(3).randbytes(PART_BYTES_MIN), b"the end"]
-    upload = subject.store.start_multipart("large")
-    for part in parts:
-        upload.put_part(part)
-    assert subject.store.head("large") is None
-    assert upload.complete_if_absent() is Put.CREATED
-    assert subject.store.get("large") == b"".join(parts)
-    assert subject.uploads() == 0
-
-
-def test_multipart_onto_an_existing_key(subject: Subject) -> None:
-    """Completing where an object is says EXISTS, leaves that object alone and leaves no parts behind."""
-    upload = subject.store.start_multipart("k")
-    upload.put_part(b"mine")
-    subject.store.put_if_absent("k", b"theirs", metadata={"by": "them"})
-    assert upload.complete_if_absent() is Put.EXISTS
-    assert subject.store.get("k") == b"theirs"
-    assert subject.store.head("k") == ObjectInfo("k", 6, {"by": "them"})
-    assert subject.uploads() == 0
-
-
-def test_put_onto_a_completed_multipart(store: ObjectStore) -> None:
-    """An object made of parts is protected from a put as any other."""
-    upload = store.start_multipart("k")
-    upload.put_part(b"parts")
-    upload.complete_if_absent()
-    assert store.put_if_absent("k", b"put") is Put.EXISTS
-    assert store.get("k") == b"parts"
-
-
-def test_abort_leaves_nothing(subject: Subject) -> None:
-    """After an abort there is no object and no part, and aborting again is harmless."""
-    upload = subject.store.start_multipart("k")
-    upload.put_part(bytes(PART_BYTES_MIN))
-    upload.put_part(b"more")
-    upload.abort()
-    upload.abort()
-    assert subject.store.head("k") is None
-    assert keys(subject.store.list("")) == []
-    assert subject.uploads() == 0
-
-
-def test_abort_after_completion_changes_nothing(subject: Subject) -> None:
-    """An abort on the way out of a task does not take back what was completed."""
-    upload = subject.store.start_multipart("k")
-    upload.put_part(b"done")
-    assert upload.complete_if_absent() is Put.CREATED
-    upload.abort()
-    assert subject.store.get("k") == b"done"
-
-
-def start(store: ObjectStore, key: str, *parts: bytes) -> Any:
-    upload = store.start_multipart(key)
-    for part in parts:
-        upload.put_part(part)
-    return upload
-
-
-def test_uploads_under_a_prefix(store: ObjectStore) -> None:
-    """Uploads under way are listed by prefix, one of no part too, each of two of one key; what has ended is not."""
-    done, given_up = start(store, "p/done", b"1"), start(store, "p/given up", b"1")
-    for upload in ("p/a", "p/a", "p/b+0000000042.json", "other/c"):
-        start(store, upload, b"1")
-    start(store, "p/empty")
-    done.complete_if_absent()
-    given_up.abort()
-    found = list(store.uploads("p/"))
-    assert sorted(each.key for each in found) == ["p/a", "p/a", "p/b+0000000042.json", "p/empty"]
-    assert len({each.id for each in found}) == 4
-    assert [each.key for each in store.uploads("other/")] == ["other/c"]
-    assert list(store.uploads("none/")) == []
-
-
-def test_uploads_over_several_pages(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many uploads a page has, the listing has all of them, each once."""
-    monkeypatch.setattr("kafka_s3.adapters.s3.store.PAGE_UPLOADS_MAX", 2)
-    names = [f"p/{number}" for number in range(7)]
-    for name in names:
-        start(store, name, b"1")
-    found = list(store.uploads("p/"))
-    assert sorted(each.key for each in found) == names
-    assert len({each.id for each in found}) == 7
-
-
-def test_abort_of_somebodys_upload(subject: Subject) -> None:
-    """It takes that upload and no other, not even of the same key; its owner finds out, and no object comes of it."""
-    store = subject.store
-    theirs, ours = start(store, "k", b"theirs"), start(store, "k", b"ours")
-    first, second = store.uploads("k")
-    store.abort_upload(first)
-    assert [each.id for each in store.uploads("k")] == [second.id]
-    answers = []
-    for upload in (theirs, ours):
-        try:
-            answers.append(upload.complete_if_absent())
-        except StoreUnavailable:
-            continue
-    assert answers == [Put.CREATED]
-    assert store.get("k") in (b"theirs", b"ours")
-    assert list(store.uploads("k")) == []
-
-
-def test_a_part_of_an_upload_that_somebody_aborted(store: ObjectStore) -> None:
-    """Garbage collection or a lifecycle rule took it under a run that slept: a retry writes it anew, and nothing says
-    that the configuration is wrong."""
-    upload = start(store, "k", b"first")
-    for found in store.uploads("k"):
-        store.abort_upload(found)
-    with pytest.raises(StoreUnavailable):
-        upload.put_part(b"second")
-    upload.abort()
-    assert store.get("k") is None
-
-
-def test_abort_of_an_upload_that_has_ended(store: ObjectStore) -> None:
-    """Completed or aborted meanwhile: nothing is to be done, and the object stays."""
-    completed, aborted = start(store, "completed", b"1"), start(store, "aborted", b"1")
-    found = {each.key: each for each in store.uploads("")}
-    completed.complete_if_absent()
-    aborted.abort()
-    for upload in found.values():
-        store.abort_upload(upload)
-        store.abort_upload(upload)
-    assert store.get("completed") == b"1"
-    assert list(store.uploads("")) == []
-
-
 def test_delete(store: ObjectStore) -> None:
     """Exactly that object is gone, at once and from the list; its name may be taken again."""
     names = ["a+1.json", "a/b", "a/b+1", "a/bc", "b"]
@@ -393,15 +206,6 @@ def test_delete_of_a_missing_key(store: ObjectStore, key: str) -> None:
     store.put_if_absent("there/below", b"1")
     store.delete(key)
     assert keys(store.list("")) == ["there/below"]
-
-
-def test_delete_leaves_uploads_alone(store: ObjectStore) -> None:
-    """An object goes, an upload of the same key goes on."""
-    upload = start(store, "k", b"new")
-    store.put_if_absent("k", b"old")
-    store.delete("k")
-    assert upload.complete_if_absent() is Put.CREATED
-    assert store.get("k") == b"new"
 
 
 TAGS = {"startOffset": "42", "team": "data/über: a+b=c@d"}
@@ -430,41 +234,9 @@ def test_tags_are_put_on_an_object(subject: Subject) -> None:
         subject.store.put_tags("missing", TAGS)
 
 
-def race(count: int, enter: Callable[[int], Put]) -> list[Put]:
-    """Let `count` threads go at the same moment; their answers by thread."""
-    barrier = threading.Barrier(count)
-
-    def one(number: int) -> Put:
-        barrier.wait()
-        return enter(number)
-
-    with concurrent.futures.ThreadPoolExecutor(count) as threads:
-        return list(threads.map(one, range(count)))
-
-
 def test_compare_and_swap(store: ObjectStore) -> None:
     """Twenty writers of one key at once, ten rounds: exactly one creates it, and the object is that writer's."""
     for n in range(10):
         answers = race(20, lambda number, key=f"cas/{n}": store.put_if_absent(key, b"writer %d" % number))  # type: ignore[misc]
         assert answers.count(Put.CREATED) == 1, answers
         assert store.get(f"cas/{n}") == b"writer %d" % answers.index(Put.CREATED)
-
-
-def test_compare_and_swap_of_multipart_completions(subject: Subject) -> None:
-    """Ten multipart uploads of one key and ten puts end at once, three rounds: exactly one of all creates it."""
-    store = subject.store
-    for n in range(3):
-        uploads = [store.start_multipart(f"cas/{n}") for _ in range(10)]
-        for number, upload in enumerate(uploads):
-            upload.put_part(b"writer %d" % number)
-
-        def enter(number: int, key: str = f"cas/{n}", uploads: list[Any] = uploads) -> Put:
-            if number < 10:
-                done: Put = uploads[number].complete_if_absent()
-                return done
-            return store.put_if_absent(key, b"writer %d" % number)
-
-        answers = race(20, enter)
-        assert answers.count(Put.CREATED) == 1, answers
-        assert store.get(f"cas/{n}") == b"writer %d" % answers.index(Put.CREATED)
-    assert subject.uploads() == 0

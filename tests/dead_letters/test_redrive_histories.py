@@ -27,7 +27,7 @@ from kafka_s3.settings.run import Policies
 from tests.dead_letters import test_redrive
 from tests.dead_letters.letters import commit, letter, put_letters, replace_range
 from tests.dead_letters.test_redrive import NOW_MS, RedrivenExport
-from tests.export.place import Place
+from tests.export.place import SimpleExport
 from tests.support import make_settings, request
 
 world = test_redrive.world
@@ -39,7 +39,7 @@ TP = TopicPartition("orders", 0)
 ALLOWED = Policies(record_data_loss=True, restart_recreated=True)
 
 
-class Histories(Place):
+class Histories(SimpleExport):
     """Real runs over one partition. A record is `{"id": n}`, or n without the braces, which is bad JSON."""
 
     def __init__(self) -> None:

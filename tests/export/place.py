@@ -24,7 +24,7 @@ from tests.support import hear, identified, make_settings, request, rows_of
 TOPIC = "orders"
 
 
-class Place:
+class SimpleExport:
     """A broker, a bucket, and runs over them."""
 
     def __init__(self, partitions: int = 2, store: MemoryStore | None = None, **settings: object) -> None:

@@ -20,8 +20,8 @@ from kafka_s3.naming import LogLayout
 from kafka_s3.plan.results import RangeResult
 from kafka_s3.ports import PartitionOffsets, Put
 from kafka_s3.records import Record
-from tests.export.place import Place
-from tests.scenario.processes import Died, Fate, Process, What
+from tests.export.place import SimpleExport
+from tests.scenario.processes import Fate, Process, ProcessKilled, What
 from tests.support import hear, identified, make_settings, request
 
 BAD_EVERY, RECORDS = 4, 40
@@ -139,7 +139,7 @@ class Runs:
     """Runs of one partition whose only object takes three parts; `fates` are those of one process."""
 
     def __init__(self) -> None:
-        self.place = Place(1, MemoryStore(part_bytes_min=1), flush_size=10, part_size=100)
+        self.place = SimpleExport(1, MemoryStore(part_bytes_min=1), flush_size=10, part_size=100)
         self.place.produce(0, 10)
 
     def run(self, try_number: int, *fates: Fate, worker: Sequence[Fate] = (), run_id: str = "run") -> Process:
@@ -152,7 +152,7 @@ class Runs:
             if worker:
                 died = Process(self.place.store, self.place.broker, fates=list(worker))
                 died.start(lambda: self._export(died, tasks))
-                assert isinstance(died.error, Died)
+                assert isinstance(died.error, ProcessKilled)
             return self._export(process, tasks)
 
         process.start(lambda: run(exporter, asked, execute, hear(self.place.told)))
@@ -169,8 +169,8 @@ class Runs:
 def test_a_driver_that_dies_between_its_commit_and_its_sweep() -> None:
     """What the try before it had left is swept by the next try of that run, which finds nothing else to do."""
     runs = Runs()
-    assert isinstance(runs.run(1, Fate(What.DIE, 1, point=CrashPoint.SENT_PART)).error, Died)
-    assert isinstance(runs.run(2, Fate(What.DIE, 1, point=CrashPoint.COMMITTED)).error, Died)
+    assert isinstance(runs.run(1, Fate(What.DIE, 1, point=CrashPoint.SENT_PART)).error, ProcessKilled)
+    assert isinstance(runs.run(2, Fate(What.DIE, 1, point=CrashPoint.COMMITTED)).error, ProcessKilled)
     assert runs.open == 1
     assert runs.run(3).error is None
     assert runs.open == 0
@@ -191,7 +191,7 @@ def test_only_objects_in_parts_are_looked_after() -> None:
     runs.place.store.fail_next("ListMultipartUploads", StoreRefused("no"))
     assert runs.run(1).error is None
     assert not any("upload" in line for line in runs.place.told)
-    place = Place(1, flush_size=10)
+    place = SimpleExport(1, flush_size=10)
     place.produce(0, 10)
     place.run()
     assert "ListMultipartUploads" not in place.operations("topics/")

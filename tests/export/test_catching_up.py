@@ -13,20 +13,20 @@ from kafka_s3.errors import (
 from kafka_s3.log.entries import Interval, Kind
 from kafka_s3.records import Record
 from kafka_s3.settings.schedule import ScheduleSettings
-from tests.export.place import Place
+from tests.export.place import SimpleExport
 from tests.support import HOUR_MS
 
 # Catching up.
 
 
-def _hours(place: Place, hours: Sequence[int]) -> None:
+def _hours(place: SimpleExport, hours: Sequence[int]) -> None:
     for hour in hours:
         place.produce(0, 2, at_ms=hour * HOUR_MS + 5)
 
 
 def test_missed_boundaries_get_a_batch_each_with_their_own_time() -> None:
     """After an outage each missed hour is a commit of its own, with the hour that a punctual run would have had."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     _hours(place, [0])
     place.run("hour 0", interval=(0, HOUR_MS), now_ms=HOUR_MS)
     _hours(place, [1, 2, 4])
@@ -43,7 +43,7 @@ def test_missed_boundaries_get_a_batch_each_with_their_own_time() -> None:
 def test_missed_boundaries_of_ninety_minutes() -> None:
     """They lie where the DAG's timetable has them: counted from Berlin's midnight, anew on each of its days, and on
     the day that has 23 hours too."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.settings = replace(place.settings, schedule=ScheduleSettings(HOUR_MS * 3 // 2, "Europe/Berlin"))
     zone = ZoneInfo("Europe/Berlin")
     evening, night, morning = (
@@ -69,7 +69,7 @@ def test_missed_boundaries_of_ninety_minutes() -> None:
 
 def test_older_boundaries_share_the_first_batch() -> None:
     """export.catchup.batches.max=2: the oldest hours share a batch."""
-    place = Place(partitions=1, catchup=2)
+    place = SimpleExport(partitions=1, catchup=2)
     _hours(place, [0])
     place.run("hour 0", interval=(0, HOUR_MS), now_ms=HOUR_MS)
     _hours(place, [1, 2, 3])
@@ -80,7 +80,7 @@ def test_older_boundaries_share_the_first_batch() -> None:
 
 def test_a_run_without_an_interval_hides_no_missed_boundary() -> None:
     """After a run `until: now` the next scheduled run still plans the hours missed since, one batch each."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     _hours(place, [0])
     place.run("hour 0", interval=(0, HOUR_MS), now_ms=HOUR_MS)
     _hours(place, [1])
@@ -93,7 +93,7 @@ def test_a_run_without_an_interval_hides_no_missed_boundary() -> None:
 
 def test_a_backfill_makes_no_boundary_missed_again() -> None:
     """A run over an interval that is committed takes neither what arrived late nor what is live: the next one does."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     _hours(place, [0, 1, 2])
     place.run("hour 2", interval=(2 * HOUR_MS, 3 * HOUR_MS), now_ms=3 * HOUR_MS)
     before = place.store.contents()
@@ -111,7 +111,7 @@ def test_a_backfill_makes_no_boundary_missed_again() -> None:
 def test_an_interval_that_was_not_over_holds_up_no_later_run() -> None:
     """A clock ten years ahead, or an interval chosen too far: what was committed for it says nothing of the hours until
     then. They are exported as ever, and the boundary is back where the clock is."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     _hours(place, [0])
     far = 100_000 * HOUR_MS
     place.run("far ahead", interval=(far - HOUR_MS, far), now_ms=far)
@@ -128,7 +128,7 @@ def test_an_interval_that_was_not_over_holds_up_no_later_run() -> None:
 
 def test_a_backfill_is_quiet_whatever_is_wrong_now() -> None:
     """What Kafka lost since is no matter of an interval that was committed: the live run alone fails with it."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     _hours(place, [0, 1, 2])
     place.run("hour 2", interval=(2 * HOUR_MS, 3 * HOUR_MS), now_ms=3 * HOUR_MS)
     _hours(place, [3, 3])
@@ -140,7 +140,7 @@ def test_a_backfill_is_quiet_whatever_is_wrong_now() -> None:
 def test_an_old_intervals_run_finishes_and_retries_its_own() -> None:
     """An open plan is closed by whoever comes; a range that failed is tried again by a run of its own interval, not
     by that of another one, and with its own bounds."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     _hours(place, [0])
     place.broker.append("orders", 0, Record(2, b"{oops", timestamp_ms=6), Record(3, b"2", timestamp_ms=7))
     assert place.run("hour 0", interval=(0, HOUR_MS), now_ms=HOUR_MS).exit_status == EXIT_DATA
@@ -154,7 +154,7 @@ def test_an_old_intervals_run_finishes_and_retries_its_own() -> None:
 
 def test_missed_boundaries_are_found_in_one_reading() -> None:
     """However many boundaries were missed, the first record of a partition is fetched at most once per plan."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     _hours(place, [0])
     place.run("hour 0", interval=(0, HOUR_MS), now_ms=HOUR_MS)
     _hours(place, [100])

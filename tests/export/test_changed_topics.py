@@ -15,13 +15,13 @@ from kafka_s3.errors import (
 )
 from kafka_s3.log.entries import Kind
 from kafka_s3.rewind.rewind import accept_by_hand
-from tests.export.place import TOPIC, Place
+from tests.export.place import TOPIC, SimpleExport
 from tests.support import hear, make_settings, request
 
 # The world changed.
 
 
-def _two_runs(place: Place) -> None:
+def _two_runs(place: SimpleExport) -> None:
     place.produce(0, 5)
     place.produce(1, 5)
     assert place.run("before").exit_status == EXIT_DONE
@@ -30,7 +30,7 @@ def _two_runs(place: Place) -> None:
 
 def test_lost_offsets_leave_their_partition_out() -> None:
     """Retention overtook the export: that partition stays, the others go on, the run ends with 65 and says so."""
-    place = Place()
+    place = SimpleExport()
     _two_runs(place)
     place.broker.set_log_start(TOPIC, 0, 8)
     report = place.run("after")
@@ -41,7 +41,7 @@ def test_lost_offsets_leave_their_partition_out() -> None:
 
 def test_a_log_start_above_a_new_partition_is_data_loss() -> None:
     """A partition that appeared later starts at 0; a log start above is loss, not its beginning."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.run("before")
     place.broker.create_topic(TOPIC, 2)
     place.broker.set_log_start(TOPIC, 1, 3)
@@ -52,7 +52,7 @@ def test_a_log_start_above_a_new_partition_is_data_loss() -> None:
 
 def test_a_truncated_log_leaves_its_partition_out() -> None:
     """The log ends below the position."""
-    place = Place()
+    place = SimpleExport()
     _two_runs(place)
     place.broker.truncate(TOPIC, 0, 3)
     report = place.run("after")
@@ -63,7 +63,7 @@ def test_a_truncated_log_leaves_its_partition_out() -> None:
 
 def test_offsets_that_vanish_while_reading_fail_their_range() -> None:
     """Retention between planning and reading: nothing of that range is committed, and the reason is data loss."""
-    place = Place()
+    place = SimpleExport()
     place.produce(0, 5)
     place.produce(1, 5)
     place.before_execute = lambda: place.broker.set_log_start(TOPIC, 0, 2)
@@ -74,7 +74,7 @@ def test_offsets_that_vanish_while_reading_fail_their_range() -> None:
 
 def test_a_topic_created_again_before_planning_is_left_out() -> None:
     """Its offsets are other records; both ids are named."""
-    place = Place()
+    place = SimpleExport()
     _two_runs(place)
     place.broker.recreate_topic(TOPIC)
     place.produce(0, 9)
@@ -86,7 +86,7 @@ def test_a_topic_created_again_before_planning_is_left_out() -> None:
 
 def test_a_topic_created_again_meanwhile_is_not_committed() -> None:
     """The reader sees no error; the look at the topic id after the last read does."""
-    place = Place()
+    place = SimpleExport()
     _two_runs(place)
 
     def recreate() -> None:
@@ -102,7 +102,7 @@ def test_a_topic_created_again_meanwhile_is_not_committed() -> None:
 
 def test_a_deleted_topic_is_named_and_the_others_go_on() -> None:
     """A topic that the log knows and Kafka does not is left out."""
-    place = Place(topics=("orders", "more"))
+    place = SimpleExport(topics=("orders", "more"))
     place.broker.create_topic("more")
     _two_runs(place)
     place.broker.delete_topic(TOPIC)
@@ -115,7 +115,7 @@ def test_a_deleted_topic_is_named_and_the_others_go_on() -> None:
 
 def test_a_topic_taken_out_of_the_configuration_is_no_problem() -> None:
     """What a user no longer asks for is neither exported nor complained about; its positions stay in the log."""
-    place = Place(topics=("orders", "more"))
+    place = SimpleExport(topics=("orders", "more"))
     place.broker.create_topic("more")
     _two_runs(place)
     place.settings = make_settings(topics=("more",))
@@ -128,7 +128,7 @@ def test_a_topic_taken_out_of_the_configuration_is_no_problem() -> None:
 
 def test_an_open_plan_of_a_deleted_topic_is_closed() -> None:
     """Nothing of it can be read: it is closed without data, and the run fails."""
-    place = Place()
+    place = SimpleExport()
     place.produce(0, 5)
     place.die_while_exporting()
     place.broker.delete_topic(TOPIC)
@@ -140,7 +140,7 @@ def test_an_open_plan_of_a_deleted_topic_is_closed() -> None:
 
 def test_a_missing_topic_stops_no_other() -> None:
     """A topic that never was is named by every run, and the others are exported; created, it is exported as well."""
-    place = Place(topics=(TOPIC, "ordres"))
+    place = SimpleExport(topics=(TOPIC, "ordres"))
     place.produce(0, 5)
     report = place.run("first")
     assert report.exit_status == EXIT_DATA
@@ -153,7 +153,7 @@ def test_a_missing_topic_stops_no_other() -> None:
 
 def test_a_missing_topic_cannot_be_accepted() -> None:
     """No entry can say where a topic goes on that was never there."""
-    place = Place(topics=(TOPIC, "ordres"))
+    place = SimpleExport(topics=(TOPIC, "ordres"))
     place.produce(0, 5)
     place.run("first")
     with pytest.raises(ConfigurationError, match="ordres does not exist on the broker"):
@@ -162,7 +162,7 @@ def test_a_missing_topic_cannot_be_accepted() -> None:
 
 def test_only_missing_topics_are_a_configuration_error() -> None:
     """Topics that never were: named, exit 78, nothing written."""
-    place = Place(topics=("ordres",))
+    place = SimpleExport(topics=("ordres",))
     with pytest.raises(TopicMissing, match="names topics that do not exist on the broker: ordres") as caught:
         place.run()
     assert caught.value.exit_status == EXIT_CONFIGURATION
@@ -171,7 +171,7 @@ def test_only_missing_topics_are_a_configuration_error() -> None:
 
 def test_a_broker_that_is_down_is_temporary() -> None:
     """Nothing written, exit 75."""
-    place = Place()
+    place = SimpleExport()
     place.broker.fail_next("topics", KafkaUnavailable("no broker"))
     with pytest.raises(KafkaUnavailable) as caught:
         place.run()

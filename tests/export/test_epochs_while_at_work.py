@@ -19,18 +19,18 @@ from kafka_s3.export.run import run
 from kafka_s3.rewind.rewind import accept_by_hand, rewind
 from kafka_s3.rewind.rewind import look as look_back
 from tests.export.overtaken import Overtaken
-from tests.export.place import Place
+from tests.export.place import SimpleExport
 from tests.log.sleepers import P0, PLAIN, adopted, lose, place_of
 from tests.support import hear, request
 
 
-def begin_anew(place: Place) -> None:
+def begin_anew(place: SimpleExport) -> None:
     """Somebody deletes the claim, and adopts what is there."""
     lose(place, lambda key: key.startswith(PLAIN.epoch_prefix))
     adopted(place, 6)
 
 
-def overtaken_store(place: Place, method: str, part: str, happens: Callable[[], None]) -> Any:
+def overtaken_store(place: SimpleExport, method: str, part: str, happens: Callable[[], None]) -> Any:
     """A store to whose user something happens in front of its first request of a kind for some keys."""
 
     class Store:
@@ -118,7 +118,7 @@ def test_an_acceptance_into_an_older_log_is_not_told_as_done() -> None:
 def test_an_upload_of_an_older_log_is_left_alone() -> None:
     """A driver has committed objects in parts, and looks for what killed tasks of it left open under their keys: by
     then another program may be at work there."""
-    place = Place(partitions=1, store=MemoryStore(part_bytes_min=1), flush_size=1000, part_size=64)
+    place = SimpleExport(partitions=1, store=MemoryStore(part_bytes_min=1), flush_size=1000, part_size=64)
     place.produce(0, 6)
     place.run("first")
     place.produce(0, 8)

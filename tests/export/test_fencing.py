@@ -24,7 +24,7 @@ from kafka_s3.export.run import prepare
 from kafka_s3.log.documents import decode, encode
 from kafka_s3.log.entries import Kind, Owner, Plan
 from kafka_s3.plan.planner import next_plan
-from tests.export.place import TOPIC, Place
+from tests.export.place import TOPIC, SimpleExport
 from tests.export.test_run import LAYOUT
 from tests.support import make_settings, request
 
@@ -33,7 +33,7 @@ from tests.support import make_settings, request
 
 def test_a_topic_of_another_connector_is_refused() -> None:
     """The owner object names another connector: both are named, exit 78, no data."""
-    place = Place()
+    place = SimpleExport()
     place.store.put_if_absent(
         LAYOUT.owner_key("topics", TOPIC), encode(Owner(connector="billing", log="_kafka_s3/billing/log/"))
     )
@@ -47,9 +47,9 @@ def test_a_topic_of_another_connector_is_refused() -> None:
 
 def test_a_topic_of_another_connector_is_refused_later_too() -> None:
     """A topic added later that another connector exports: its owner is named, not a missing log."""
-    place = Place()
+    place = SimpleExport()
     place.run("before")
-    other = Place(topics=("more",), name="billing", store=place.store)
+    other = SimpleExport(topics=("more",), name="billing", store=place.store)
     other.broker = place.broker
     place.broker.create_topic("more")
     place.broker.delete_topic(TOPIC)
@@ -64,7 +64,7 @@ def test_a_topic_of_another_connector_is_refused_later_too() -> None:
 @pytest.mark.parametrize("left", ["plan", "owner", "data"])
 def test_a_missing_log_is_never_a_first_run(left: str) -> None:
     """With a plan, an owner or data objects and no log entry, the run refuses to begin again from the start."""
-    place = Place()
+    place = SimpleExport()
     place.produce(0, 5)
     place.run("before")
     keep = {"plan": LAYOUT.plan_prefix, "owner": "_kafka_s3/owners/", "data": "topics/"}[left]
@@ -82,7 +82,7 @@ def test_a_missing_log_is_never_a_first_run(left: str) -> None:
 
 def test_a_store_without_conditional_writes_is_refused() -> None:
     """Found by doing it, before any data is written; exit 78."""
-    place = Place(store=MemoryStore(conditional_writes=False))
+    place = SimpleExport(store=MemoryStore(conditional_writes=False))
     place.produce(0, 5)
     with pytest.raises(StoreRefused, match="took a PUT with If-None-Match") as caught:
         place.run("one")
@@ -92,7 +92,7 @@ def test_a_store_without_conditional_writes_is_refused() -> None:
 
 def test_a_store_without_conditional_writes_stays_refused() -> None:
     """A second run is refused as the first was."""
-    place = Place(store=MemoryStore(conditional_writes=False))
+    place = SimpleExport(store=MemoryStore(conditional_writes=False))
     place.produce(0, 5)
     for run_id in ("one", "two"):
         with pytest.raises(StoreRefused):
@@ -102,7 +102,7 @@ def test_a_store_without_conditional_writes_stays_refused() -> None:
 
 def test_owners_are_claimed_before_the_first_plan() -> None:
     """Once a plan is there, so is the owner of its topics; a topic without data is not said to be owned."""
-    place = Place(topics=("orders", "more"))
+    place = SimpleExport(topics=("orders", "more"))
     place.broker.create_topic("more")
     place.produce(0, 5)
     place.run()
@@ -118,9 +118,9 @@ def test_owners_are_claimed_before_the_first_plan() -> None:
 
 def test_another_run_that_takes_the_slot_fences_this_one() -> None:
     """While a run reads, another voids its plan: the first stops, writes nothing more and says who it was."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 5)
-    other = Place(partitions=1, store=place.store, flush_size=4)
+    other = SimpleExport(partitions=1, store=place.store, flush_size=4)
     other.broker = place.broker
     place.while_reading = lambda: _once(place, lambda: other.run("other"))
     with pytest.raises(Fenced, match=r"Run other \(try 1\) wrote log entry 1 \(void\) first") as caught:
@@ -132,16 +132,16 @@ def test_another_run_that_takes_the_slot_fences_this_one() -> None:
     ]
 
 
-def _once(place: Place, act: Callable[[], object]) -> None:
+def _once(place: SimpleExport, act: Callable[[], object]) -> None:
     place.while_reading = lambda: None
     act()
 
 
 def test_another_run_that_commits_the_same_plan_is_success() -> None:
     """The winner's commit of our plan holds all we had: done, whoever wrote it."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 5)
-    other = Place(partitions=1, store=place.store)
+    other = SimpleExport(partitions=1, store=place.store)
     other.broker = place.broker
     place.while_reading = lambda: _once(place, lambda: other.run("other"))
     assert place.run("slow").exit_status == EXIT_DONE
@@ -150,9 +150,9 @@ def test_another_run_that_commits_the_same_plan_is_success() -> None:
 
 def test_a_winner_that_holds_less_fences_this_one() -> None:
     """The winner committed the same plan, but its read failed where ours did not: stop."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 5)
-    other = Place(partitions=1, store=place.store)
+    other = SimpleExport(partitions=1, store=place.store)
     other.broker = place.broker
 
     def fail_and_commit() -> None:
@@ -167,11 +167,11 @@ def test_a_winner_that_holds_less_fences_this_one() -> None:
 
 def test_a_plan_that_another_run_wrote_first_fences() -> None:
     """Two runs plan at the same moment: one is told to stop, and a retry goes on."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 5)
     place.run("before")
     place.produce(0, 5)
-    other = Place(partitions=1, store=place.store)
+    other = SimpleExport(partitions=1, store=place.store)
     other.broker = place.broker
     stale = next_plan_of(place)
     prepare(other.exporter(), request("other"))
@@ -181,7 +181,7 @@ def test_a_plan_that_another_run_wrote_first_fences() -> None:
     assert place.positions() == {0: 10}
 
 
-def next_plan_of(place: Place) -> Plan:
+def next_plan_of(place: SimpleExport) -> Plan:
     state = begin(place.exporter(), request("slow"))
     plan = next_plan(place.settings, place.broker, state.snapshot, state.head, request("slow"))
     assert isinstance(plan, Plan)
@@ -191,7 +191,7 @@ def next_plan_of(place: Place) -> Plan:
 @pytest.mark.parametrize("after_apply", [True, False], ids=["answer lost", "not done"])
 def test_a_commit_without_an_answer_is_looked_up(after_apply: bool) -> None:
     """The store wrote the entry and its answer got lost: success. It did not: temporary, and the next run commits."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 5)
     place.while_reading = lambda: place.store.fail_next("PutObject", StoreUnavailable("out"), after_apply=after_apply)
     if after_apply:

@@ -11,7 +11,7 @@ from kafka_s3.ranges import TopicPartition
 from kafka_s3.verify.verify import Kafka, verify
 from tests.adopt.test_adopt import find, positions, said
 from tests.export.harness import MemoryExport
-from tests.export.place import DiedError, Place, die
+from tests.export.place import DiedError, SimpleExport, die
 from tests.support import make_settings, objects_of
 
 _TP = TopicPartition("orders", 0)
@@ -20,7 +20,7 @@ LAYOUT = KeyLayout(file_template=parse_file_template("n_{{start_offset}}-{{topic
 
 def test_a_retry_finds_what_a_dead_run_left() -> None:
     """Under names of the template, and only once."""
-    place = Place(partitions=1, flush_size=4, layout=LAYOUT)
+    place = SimpleExport(partitions=1, flush_size=4, layout=LAYOUT)
     place.produce(0, 9)
     place.while_reading = die
     with pytest.raises(DiedError):
@@ -36,7 +36,7 @@ def test_a_retry_finds_what_a_dead_run_left() -> None:
 
 def test_other_bytes_under_a_name_of_the_template() -> None:
     """Take a second name; what has the first one is an orphan that `verify` and `gc` know by it."""
-    place = Place(partitions=1, flush_size=4, layout=LAYOUT)
+    place = SimpleExport(partitions=1, flush_size=4, layout=LAYOUT)
     place.produce(0, 4)
     assert place.run("first").exit_status == EXIT_DONE
     place.produce(0, 5)

@@ -14,19 +14,19 @@ from kafka_s3.ranges import TopicPartition
 from kafka_s3.rewind.rewind import accept_by_hand, look, rewind
 from kafka_s3.settings.run import Policies
 from kafka_s3.verify.verify import verify
-from tests.export.place import TOPIC, DiedError, Place, die
+from tests.export.place import TOPIC, DiedError, SimpleExport, die
 from tests.support import request
 
 P0 = TopicPartition(TOPIC, 0)
 
 
-def without_ids(place: Place, cluster_id: str = "memory", topic_id: str = NO_TOPIC_ID) -> None:
+def without_ids(place: SimpleExport, cluster_id: str = "memory", topic_id: str = NO_TOPIC_ID) -> None:
     place.broker._topics[TOPIC].topic_id = topic_id
     place.broker._cluster_id = cluster_id
 
 
-def exported(records: int = 3) -> Place:
-    place = Place(partitions=1)
+def exported(records: int = 3) -> SimpleExport:
+    place = SimpleExport(partitions=1)
     without_ids(place)
     place.produce(0, records)
     assert place.run("first").exit_status == EXIT_DONE
@@ -74,7 +74,7 @@ def test_a_broker_that_gets_topic_ids_is_the_same() -> None:
 
 def test_a_topic_of_an_id_is_that_on_every_cluster() -> None:
     """Ids are never given twice: a cluster that calls itself otherwise has the same topic still."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 2)
     place.run("first")
     place.broker._cluster_id = "renamed"
@@ -86,8 +86,8 @@ def test_a_topic_of_an_id_is_that_on_every_cluster() -> None:
 # What Kafka lost, and a run that died had written.
 
 
-def died_with_objects(records: int = 3) -> Place:
-    place = Place(partitions=1)
+def died_with_objects(records: int = 3) -> SimpleExport:
+    place = SimpleExport(partitions=1)
     place.settings = replace(place.settings, policies=Policies(record_data_loss=True, restart_recreated=True))
     place.run("first")
     place.produce(0, records)
@@ -138,7 +138,7 @@ def _keys(done: object) -> list[str]:
 def test_gc_deletes_what_was_withdrawn_if_asked() -> None:
     """A rewind leaves two copies in a plain listing: the withdrawn one goes when it is asked for, once its offsets are
     exported again, and nothing that is live; verify finds nothing wrong afterwards."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 6)
     place.run("first")
     before = set(place.data())
@@ -163,7 +163,7 @@ def test_gc_deletes_what_was_withdrawn_if_asked() -> None:
 @pytest.mark.parametrize("how", ["retention", "created again"])
 def test_what_was_withdrawn_and_is_not_exported_again_stays(how: str) -> None:
     """Kafka lost the records between the rewind and the next run: the withdrawn objects are the last copy."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.settings = replace(place.settings, policies=Policies(record_data_loss=True, restart_recreated=True))
     place.produce(0, 6)
     place.run("first")

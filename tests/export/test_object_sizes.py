@@ -14,7 +14,7 @@ from kafka_s3.settings.formats import Zstd
 from kafka_s3.values.formats import compression
 from kafka_s3.verify.verify import Kafka, verify
 from kafka_s3.write import writer
-from tests.export.place import DiedError, Place, die
+from tests.export.place import DiedError, SimpleExport, die
 from tests.pairs.readers import plain
 from tests.support import identified, objects_of
 
@@ -22,11 +22,11 @@ COUNT = 400
 
 
 @pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(monkeypatch: pytest.MonkeyPatch) -> SimpleExport:
     """Frames and looks of a few records."""
     monkeypatch.setattr(writer, "LOOK_EVERY", 256)
     monkeypatch.setattr(compression, "FRAME", 128)
-    made = Place(partitions=1, store=MemoryStore(part_bytes_min=1), flush_size=1000)
+    made = SimpleExport(partitions=1, store=MemoryStore(part_bytes_min=1), flush_size=1000)
     limits = replace(made.settings.limits, object_bytes_max=600, object_bytes_written=True)
     made.settings = replace(made.settings, limits=limits)
     made.broker.append("orders", 0, *(identified(0, offset) for offset in range(COUNT)))
@@ -34,13 +34,13 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Place:
     return made
 
 
-def move(place: Place, level: int) -> None:
+def move(place: SimpleExport, level: int) -> None:
     """To a machine that compresses like this; the configuration stays what it was."""
     file = replace(place.settings.format.file, compression=Zstd(level))
     place.settings = replace(place.settings, format=replace(place.settings.format, file=file))
 
 
-def spans(place: Place) -> list[tuple[int, int]]:
+def spans(place: SimpleExport) -> list[tuple[int, int]]:
     return sorted((made.first_offset, made.last_offset) for made in objects_of(place.log.entries()))
 
 
@@ -49,7 +49,7 @@ def other_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compression, "FRAME", 40)
 
 
-def assert_once(place: Place) -> None:
+def assert_once(place: SimpleExport) -> None:
     """Whoever reads the log finds each record once."""
     listed = spans(place)
     assert [first for first, _ in listed] == [0, *(last + 1 for _, last in listed[:-1])]
@@ -58,7 +58,7 @@ def assert_once(place: Place) -> None:
     assert sum(map(len, lines)) == COUNT
 
 
-def test_a_retry_that_splits_elsewhere_loses_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retry_that_splits_elsewhere_loses_nothing(place: SimpleExport, monkeypatch: pytest.MonkeyPatch) -> None:
     """A dead run's objects end where the next run's do not: the log lists the next run's alone, and what the first one
     left is gone, whatever offsets it was named by."""
     place.while_reading = die
@@ -76,7 +76,7 @@ def test_a_retry_that_splits_elsewhere_loses_nothing(place: Place, monkeypatch: 
     assert place.data().keys() == listed
 
 
-def test_verify_compares_objects_of_another_size(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_compares_objects_of_another_size(place: SimpleExport, monkeypatch: pytest.MonkeyPatch) -> None:
     """Written again by a library that compresses otherwise, objects end where the log says: the same records in other
     bytes are a note, and another record is found."""
     assert place.run().exit_status == EXIT_DONE

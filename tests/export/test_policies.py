@@ -13,7 +13,7 @@ from kafka_s3.log.entries import Kind
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.settings.run import Policies
-from tests.export.place import TOPIC, Place
+from tests.export.place import TOPIC, SimpleExport
 from tests.support import hear, request, rows_of
 
 RECORD = Policies(record_data_loss=True)
@@ -21,16 +21,16 @@ RESTART = Policies(restart_recreated=True)
 BOTH = Policies(record_data_loss=True, restart_recreated=True)
 
 
-def exported(policies: Policies, **settings: object) -> Place:
+def exported(policies: Policies, **settings: object) -> SimpleExport:
     """Partition 0 is exported up to 5, partition 1 up to 3."""
-    place = Place(policies=policies, **settings)
+    place = SimpleExport(policies=policies, **settings)
     place.produce(0, 5)
     place.produce(1, 3)
     assert place.run("first").exit_status == EXIT_DONE
     return place
 
 
-def produce_other(place: Place, count: int, partition: int = 0) -> None:
+def produce_other(place: SimpleExport, count: int, partition: int = 0) -> None:
     """Records that are not those that had their offsets before."""
     tp = TopicPartition(TOPIC, partition)
     start = place.broker.offsets([tp])[tp].high_watermark
@@ -38,7 +38,7 @@ def produce_other(place: Place, count: int, partition: int = 0) -> None:
         place.broker.append(TOPIC, partition, Record(offset, json.dumps({"other": offset}).encode()))
 
 
-def read_log(place: Place, partition: int) -> list[dict[str, int]]:
+def read_log(place: SimpleExport, partition: int) -> list[dict[str, int]]:
     """What a reader of the log finds of a partition, oldest entry first."""
     contents = place.store.contents()
     return [
@@ -51,7 +51,7 @@ def read_log(place: Place, partition: int) -> list[dict[str, int]]:
     ]
 
 
-def kinds(place: Place) -> list[Kind]:
+def kinds(place: SimpleExport) -> list[Kind]:
     return [entry.kind for entry in place.entries()]
 
 
@@ -253,7 +253,7 @@ def test_a_retry_reads_up_to_what_is_there_of_its_ends() -> None:
     assert place.run("third").exit_status == EXIT_DONE
 
 
-def _dies_in_its_second_batch(place: Place):  # type: ignore[no-untyped-def]
+def _dies_in_its_second_batch(place: SimpleExport):  # type: ignore[no-untyped-def]
     batches = iter(range(10))
     execute = place._execute
 
@@ -309,7 +309,7 @@ def test_a_leader_lost_under_an_open_plan_is_for_the_next_try() -> None:
 
 def test_a_topic_without_a_leader_is_not_seen_yet() -> None:
     """Where it begins is not known: nothing is written."""
-    place = Place()
+    place = SimpleExport()
     place.produce(0, 2)
     place.broker.lead(TOPIC, 1, up=False)
     with pytest.raises(KafkaUnavailable, match="orders-1: it has no leader"):

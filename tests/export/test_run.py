@@ -14,7 +14,7 @@ from kafka_s3.export.run import prepare
 from kafka_s3.log.entries import Entry, Kind
 from kafka_s3.log.store import Committed
 from kafka_s3.naming import LogLayout, parse_seq
-from tests.export.place import TOPIC, Place
+from tests.export.place import TOPIC, SimpleExport
 from tests.support import HOUR_MS, make_settings, request
 
 LAYOUT = LogLayout("_kafka_s3", "orders")
@@ -25,7 +25,7 @@ LAYOUT = LogLayout("_kafka_s3", "orders")
 @pytest.mark.parametrize(("start", "expected"), [("earliest", {0: 2, 1: 0}), ("latest", {0: 5, 1: 3})])
 def test_first_positions_are_written_at_once(start: str, expected: dict[int, int]) -> None:
     """The first sight of a topic writes where each partition starts, although there is nothing to export yet."""
-    place = Place(start=start)
+    place = SimpleExport(start=start)
     place.produce(0, 5)
     place.produce(1, 3)
     place.broker.set_log_start(TOPIC, 0, 2)
@@ -41,7 +41,7 @@ def test_first_positions_are_written_at_once(start: str, expected: dict[int, int
 
 def test_with_latest_what_follows_the_first_sight_is_exported() -> None:
     """auto.offset.reset=latest: from the position of the first sight on, not from where a later run looks."""
-    place = Place(partitions=1, start="latest")
+    place = SimpleExport(partitions=1, start="latest")
     place.produce(0, 5)
     place.run("one")
     place.produce(0, 4)
@@ -51,7 +51,7 @@ def test_with_latest_what_follows_the_first_sight_is_exported() -> None:
 
 def test_a_later_partition_is_exported_from_its_start() -> None:
     """New partitions start at 0, also with latest: their first records came after the connector."""
-    place = Place(partitions=1, start="latest")
+    place = SimpleExport(partitions=1, start="latest")
     place.run("one")
     place.broker.create_topic(TOPIC, 2)
     place.produce(1, 4)
@@ -61,7 +61,7 @@ def test_a_later_partition_is_exported_from_its_start() -> None:
 
 def test_nothing_new_writes_nothing() -> None:
     """A run without new records leaves the bucket as it is."""
-    place = Place()
+    place = SimpleExport()
     place.produce(0, 5)
     place.run("one")
     before = place.store.contents()
@@ -74,7 +74,7 @@ def test_nothing_new_writes_nothing() -> None:
 
 def test_a_bad_record_stops_its_partition_alone() -> None:
     """What precedes it is committed, the other partitions too; the run ends with 65 and names the record."""
-    place = Place(partitions=2)
+    place = SimpleExport(partitions=2)
     place.produce(0, 4)
     place.poison(0)
     place.produce(0, 4)
@@ -93,7 +93,7 @@ def test_a_bad_record_stops_its_partition_alone() -> None:
 
 def test_a_bad_record_fails_every_run_and_moves_nothing() -> None:
     """The next runs fail the same way; the position stays, other partitions go on."""
-    place = Place(partitions=2)
+    place = SimpleExport(partitions=2)
     place.poison(0)
     place.run("one")
     place.produce(1, 3)
@@ -104,7 +104,7 @@ def test_a_bad_record_fails_every_run_and_moves_nothing() -> None:
 
 def test_splits_behind_a_failed_one_wait() -> None:
     """Of a partition only the contiguous prefix is committed, and all that failed is planned again as it was."""
-    place = Place(partitions=1, range_records_max=3)
+    place = SimpleExport(partitions=1, range_records_max=3)
     place.produce(0, 12)
     place.broker.fail_next("open", KafkaUnavailable("no leader"), skip=1)
     report = place.run("one")
@@ -121,7 +121,7 @@ def test_splits_behind_a_failed_one_wait() -> None:
 
 def test_a_temporary_failure_is_planned_again_as_it_was() -> None:
     """Exit 75; the next run gives the partition the same range with the first run's logical time, and no more."""
-    place = Place(partitions=2)
+    place = SimpleExport(partitions=2)
     place.produce(0, 5)
     place.produce(1, 5)
     place.broker.fail_next("open", KafkaUnavailable("no leader"))
@@ -139,7 +139,7 @@ def test_a_temporary_failure_is_planned_again_as_it_was() -> None:
 
 def test_later_batches_do_not_forget_a_failed_range() -> None:
     """A partition that failed is left out of later batches, and the newest entry still says what failed."""
-    place = Place(partitions=2, batch_records_max=6, flush_size=3)
+    place = SimpleExport(partitions=2, batch_records_max=6, flush_size=3)
     place.produce(0, 3)
     place.produce(1, 9)
     place.broker.fail_next("open", KafkaUnavailable("no leader"))
@@ -150,7 +150,7 @@ def test_later_batches_do_not_forget_a_failed_range() -> None:
 
 def test_another_configuration_plans_failed_ranges_afresh() -> None:
     """Their bounds were made for another flush.size."""
-    place = Place(partitions=1, flush_size=3)
+    place = SimpleExport(partitions=1, flush_size=3)
     place.produce(0, 5)
     place.broker.fail_next("open", KafkaUnavailable("no leader"))
     place.run("one")
@@ -166,7 +166,7 @@ def test_another_configuration_plans_failed_ranges_afresh() -> None:
 
 def test_an_unfinished_plan_is_finished_by_the_next_run() -> None:
     """As planned, before anything else; then the run does its own part."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 5)
     place.die_while_exporting("dead")
     place.produce(0, 4)
@@ -181,7 +181,7 @@ def test_an_unfinished_plan_is_finished_by_the_next_run() -> None:
 def test_whoever_finishes_a_plan_deletes_what_was_left() -> None:
     """Objects that no entry lists and an open upload, under the plan's keys alone; the plan's own first try looks for
     nothing."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 5)
     place.run("before")
     place.produce(0, 5)
@@ -205,7 +205,7 @@ def test_whoever_finishes_a_plan_deletes_what_was_left() -> None:
 
 def test_an_unfinished_plan_of_another_configuration_is_voided() -> None:
     """A void takes the plan's slot, moves nothing and says why; a new plan follows."""
-    place = Place(partitions=1, flush_size=3)
+    place = SimpleExport(partitions=1, flush_size=3)
     place.produce(0, 5)
     place.die_while_exporting()
     place.settings = make_settings(flush_size=5)
@@ -220,7 +220,7 @@ def test_an_unfinished_plan_of_another_configuration_is_voided() -> None:
 
 def test_a_new_topic_does_not_take_the_slot_of_an_open_plan() -> None:
     """A plan is closed by a commit or a void, whatever else a run finds first."""
-    place = Place(partitions=1, topics=("orders", "more"))
+    place = SimpleExport(partitions=1, topics=("orders", "more"))
     place.broker.create_topic("more")
     place.settings = make_settings(topics=(TOPIC,))
     place.broker.delete_topic("more")
@@ -234,7 +234,7 @@ def test_a_new_topic_does_not_take_the_slot_of_an_open_plan() -> None:
 
 def test_prepare_makes_one_plan_and_run_executes_it() -> None:
     """What the `plan` task writes is what `export` does, and asking twice does not plan twice."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 5)
     first, _ = prepare(place.exporter(), request("run"))
     second, _ = prepare(place.exporter(), request("run"))
@@ -251,7 +251,7 @@ def test_prepare_makes_one_plan_and_run_executes_it() -> None:
 
 def test_a_retry_keeps_the_ends_of_its_first_try() -> None:
     """A retried run goes up to where its first plan said, not to what came meanwhile."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 5)
     place.broker.fail_next("open", KafkaUnavailable("no leader"))
     assert place.run("run").exit_status == EXIT_TEMPORARY
@@ -263,7 +263,7 @@ def test_a_retry_keeps_the_ends_of_its_first_try() -> None:
 
 def test_a_retry_looks_for_ends_of_its_own() -> None:
     """Run two finishes dead run one's plan and fails then: its retry goes up to its own end."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 5)
     place.die_while_exporting("one")
     place.produce(0, 4)
@@ -278,7 +278,7 @@ def test_a_retry_looks_for_ends_of_its_own() -> None:
 
 def test_the_end_is_that_of_the_data_interval() -> None:
     """Records at or after the interval's end wait for the next run."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 3, at_ms=10)
     place.produce(0, 2, at_ms=HOUR_MS)
     place.run("one", interval=(0, HOUR_MS), now_ms=HOUR_MS + 1)
@@ -289,7 +289,7 @@ def test_the_end_is_that_of_the_data_interval() -> None:
 
 def test_batches_make_several_commits() -> None:
     """export.batch.records.max bounds a commit; one run makes as many as it takes, all with the same ends."""
-    place = Place(partitions=2, batch_records_max=6)
+    place = SimpleExport(partitions=2, batch_records_max=6)
     place.produce(0, 9)
     place.produce(1, 5)
     report = place.run()
@@ -304,7 +304,7 @@ def test_batches_make_several_commits() -> None:
 
 def test_one_put_per_object_below_the_part_size() -> None:
     """Data costs one request an object, and none is read back or looked at."""
-    place = Place(flush_size=2)
+    place = SimpleExport(flush_size=2)
     place.produce(0, 10)
     place.produce(1, 3)
     place.run("before")
@@ -313,7 +313,7 @@ def test_one_put_per_object_below_the_part_size() -> None:
 
 def test_the_newest_of_10_000_entries_is_one_list_and_one_get() -> None:
     """Whatever the history, finding the state is one LIST of one key and one GET."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 5)
     place.run("before")
     head = place.log.newest()
@@ -348,7 +348,7 @@ def test_the_newest_of_10_000_entries_is_one_list_and_one_get() -> None:
 def test_a_run_with_nothing_new_costs_seven_requests() -> None:
     """LIST and GET for which log it is, for its newest entry, and once more for which log it is by then; GET for a plan
     that might be open."""
-    place = Place()
+    place = SimpleExport()
     place.produce(0, 5)
     place.run("before")
     place.store.requests.clear()
@@ -359,7 +359,7 @@ def test_a_run_with_nothing_new_costs_seven_requests() -> None:
 
 def test_readers_are_closed_whatever_happens() -> None:
     """No reader outlives its range, failed or not."""
-    place = Place()
+    place = SimpleExport()
     place.produce(0, 5)
     place.poison(1)
     place.broker.fail_next("read", KafkaUnavailable("out"), skip=1)

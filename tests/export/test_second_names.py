@@ -20,15 +20,15 @@ from kafka_s3.gc.gc import collect, delete
 from kafka_s3.log.entries import Kind
 from kafka_s3.settings.formats import FileSettings, Format, Gzip
 from kafka_s3.verify.verify import Kafka, Verified, verify
-from tests.export.place import DiedError, Place, die
+from tests.export.place import DiedError, SimpleExport, die
 from tests.support import identified, objects_of, rows_of
 
 PART_SIZES = pytest.mark.parametrize("part_size", [26214400, 40], ids=["put", "parts"])
 BESIDE = pytest.mark.parametrize("beside", [False, True], ids=["values", "with keys"])
 
 
-def place_of(part_size: int, beside: bool) -> Place:
-    made = Place(partitions=2, store=MemoryStore(part_bytes_min=1), flush_size=4, part_size=part_size)
+def place_of(part_size: int, beside: bool) -> SimpleExport:
+    made = SimpleExport(partitions=2, store=MemoryStore(part_bytes_min=1), flush_size=4, part_size=part_size)
     if beside:
         keys = FileSettings(Format.BYTE_ARRAY, Gzip())
         made.settings = replace(made.settings, format=replace(made.settings.format, keys=keys))
@@ -39,7 +39,7 @@ def place_of(part_size: int, beside: bool) -> Place:
     return made
 
 
-def move(place: Place, level: int) -> None:
+def move(place: SimpleExport, level: int) -> None:
     """To a machine that compresses like this; the configuration stays what it was."""
     format = place.settings.format
     keys = None if format.keys is None else replace(format.keys, compression=Gzip(level))
@@ -47,23 +47,23 @@ def move(place: Place, level: int) -> None:
     place.settings = replace(place.settings, format=replace(format, file=file, keys=keys))
 
 
-def first_names(place: Place) -> set[str]:
+def first_names(place: SimpleExport) -> set[str]:
     return {key for key in place.data() if key.split("/")[-1].count("+") == 2}
 
 
-def listed(place: Place) -> set[str]:
+def listed(place: SimpleExport) -> set[str]:
     objects = objects_of(place.log.entries())
     return {key for made in objects for key in (made.key, *(each.key for each in made.companions))}
 
 
-def verified(place: Place, *notes: str) -> Verified:
+def verified(place: SimpleExport, *notes: str) -> Verified:
     found = verify(place.settings, place.log, Kafka(place.broker, place.broker), tell=lambda _: None)
     assert (found.findings, found.notes) == ((), notes)
     assert found.records == 13
     return found
 
 
-def assert_once(place: Place, *notes: str) -> None:
+def assert_once(place: SimpleExport, *notes: str) -> None:
     """Whoever lists the bucket, or reads the log, finds each record once."""
     assert place.data().keys() == listed(place)
     values = [rows_of(body, key) for key, body in place.data().items() if ".keys" not in key]

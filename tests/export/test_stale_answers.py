@@ -13,7 +13,7 @@ from kafka_s3.errors import EXIT_DATA, EXIT_DONE, ExporterError, Fenced, LogDama
 from kafka_s3.log.progress import complete_until_ms
 from kafka_s3.settings.run import Policies
 from kafka_s3.verify.verify import verify
-from tests.export.place import TOPIC, Place
+from tests.export.place import TOPIC, SimpleExport
 from tests.log.sleepers import P0, read
 from tests.support import HOUR_MS, request
 
@@ -21,7 +21,7 @@ NOW_MS = 100 * HOUR_MS
 FORGIVING = Policies(record_data_loss=True, restart_recreated=True)
 
 
-def older(place: Place, *, partitions: int | None = None) -> MemoryBroker:
+def older(place: SimpleExport, *, partitions: int | None = None) -> MemoryBroker:
     """A broker that still answers as Kafka was now: cut off from the others from here on."""
     broker = MemoryBroker(batch_records=4)
     topic = place.broker._topics[TOPIC]
@@ -35,16 +35,16 @@ def older(place: Place, *, partitions: int | None = None) -> MemoryBroker:
     return broker
 
 
-def exported(**settings: object) -> Place:
+def exported(**settings: object) -> SimpleExport:
     """Two commits, and what a broker answers that stayed behind after the first."""
-    place = Place(**settings)  # type: ignore[arg-type]
+    place = SimpleExport(**settings)  # type: ignore[arg-type]
     place.produce(0, 2)
     place.produce(1, 2)
     assert place.run("first", interval=(0, HOUR_MS), now_ms=NOW_MS).exit_status == EXIT_DONE
     return place
 
 
-def hourly(place: Place, number: int) -> int:
+def hourly(place: SimpleExport, number: int) -> int:
     """A run of an hour; its exit status."""
     interval = (number * HOUR_MS, (number + 1) * HOUR_MS)
     return place.run(f"hour {number}", interval=interval, now_ms=NOW_MS).exit_status
@@ -120,7 +120,7 @@ def test_a_log_start_from_before_changes_nothing() -> None:
     assert place.positions() == {0: 3, 1: 2}
 
 
-def _begun_again(policies: Policies) -> tuple[Place, MemoryBroker]:
+def _begun_again(policies: Policies) -> tuple[SimpleExport, MemoryBroker]:
     """A topic that was created again, accepted and exported, and a broker that only knows the one before."""
     place = exported()
     stale = older(place)
@@ -195,19 +195,19 @@ def test_a_log_that_was_filled_again(epochs: bool) -> None:
 # A bucket that is a replica of another.
 
 
-def replica(place: Place, *lost: str) -> Place:
+def replica(place: SimpleExport, *lost: str) -> SimpleExport:
     """The connector over a copy of its bucket that lacks some keys."""
     contents = {key: body for key, body in place.store.contents().items() if key not in lost}
     store = MemoryStore()
     for key, body in contents.items():
         store.overwrite(key, body)
-    other = Place(store=store)
+    other = SimpleExport(store=store)
     other.broker = place.broker
     return other
 
 
-def three_commits() -> Place:
-    place = Place(partitions=1)
+def three_commits() -> SimpleExport:
+    place = SimpleExport(partitions=1)
     for number in range(3):
         place.produce(0, 2)
         assert place.run(f"run-{number}").exit_status == EXIT_DONE

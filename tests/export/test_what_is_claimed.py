@@ -22,7 +22,7 @@ from kafka_s3.ranges import TopicPartition
 from kafka_s3.rewind.rewind import accept_by_hand, look, rewind
 from kafka_s3.settings.run import Policies
 from kafka_s3.settings.schedule import ScheduleSettings
-from tests.export.place import TOPIC, Place
+from tests.export.place import TOPIC, SimpleExport
 from tests.support import HOUR_MS, hear, request
 
 ZERO, ONE = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
@@ -32,20 +32,20 @@ def hour(number: int) -> tuple[int, int]:
     return number * HOUR_MS, (number + 1) * HOUR_MS
 
 
-def exported(place: Place, number: int, **what: object) -> int:
+def exported(place: SimpleExport, number: int, **what: object) -> int:
     """A run of an hour, a minute after it is over; its exit status."""
     what = {"run_id": f"hour-{number}", "now_ms": hour(number)[1] + 60_000, **what}
     return place.run(interval=hour(number), **what).exit_status  # type: ignore[arg-type]
 
 
-def until(place: Place, now_ms: int = 100 * HOUR_MS) -> int | None:
+def until(place: SimpleExport, now_ms: int = 100 * HOUR_MS) -> int | None:
     return complete_until_ms(place.newest, [TOPIC], now_ms)
 
 
 @pytest.fixture
-def place() -> Place:
+def place() -> SimpleExport:
     """Two partitions that are exported up to hour 1, and have three records each of the hour from there on."""
-    place = Place()
+    place = SimpleExport()
     assert exported(place, 0) == EXIT_DONE
     for partition in (0, 1):
         place.produce(partition, 3, at_ms=hour(1)[0] + 5)
@@ -56,7 +56,7 @@ def place() -> Place:
 
 
 @pytest.mark.parametrize("apart", [False, True], ids=["a retry", "the driver after the task plan"])
-def test_what_was_left_out_is_planned_when_it_is_back(place: Place, apart: bool) -> None:
+def test_what_was_left_out_is_planned_when_it_is_back(place: SimpleExport, apart: bool) -> None:
     """Without a leader it was in none of the run's ends: these are made for it as soon as it has one."""
     place.broker.lead(TOPIC, 1, up=False)
     if apart:
@@ -72,7 +72,7 @@ def test_what_was_left_out_is_planned_when_it_is_back(place: Place, apart: bool)
     assert (place.positions(), until(place)) == ({0: 3, 1: 3}, 2 * HOUR_MS)
 
 
-def test_a_loss_that_was_accepted_by_hand_is_exported_around(place: Place) -> None:
+def test_a_loss_that_was_accepted_by_hand_is_exported_around(place: SimpleExport) -> None:
     """The run failed for it, somebody accepts it and clears the run: the rest of the partition is exported."""
     place.broker.set_log_start(TOPIC, 1, 1)
     assert exported(place, 1) == EXIT_DATA
@@ -82,7 +82,7 @@ def test_a_loss_that_was_accepted_by_hand_is_exported_around(place: Place) -> No
     assert (place.positions(), until(place)) == ({0: 3, 1: 3}, 2 * HOUR_MS)
 
 
-def test_ends_that_a_run_wrote_down_keep_their_notes(place: Place) -> None:
+def test_ends_that_a_run_wrote_down_keep_their_notes(place: SimpleExport) -> None:
     """A later plan of the run reads what an earlier one bent, so it says so too; ends that are made anew have their
     own. Whoever goes by that needs no words for it."""
     place.produce(0, 1, at_ms=10**15)
@@ -99,7 +99,7 @@ def test_ends_that_a_run_wrote_down_keep_their_notes(place: Place) -> None:
     assert plans[1].plan.may_pass_its_end(ZERO)
 
 
-def test_an_end_of_a_log_that_was_cut_is_made_anew(place: Place) -> None:
+def test_an_end_of_a_log_that_was_cut_is_made_anew(place: SimpleExport) -> None:
     """An unclean election took what the run was to read: it ends where the log does, and that is complete."""
     place.settings = replace(place.settings, limits=replace(place.settings.limits, batch_records_max=2))
     place.while_reading = lambda: place.broker.truncate(TOPIC, 0, 2)
@@ -110,7 +110,7 @@ def test_an_end_of_a_log_that_was_cut_is_made_anew(place: Place) -> None:
     assert until(place) == 2 * HOUR_MS
 
 
-def test_another_leader_has_its_ends_made_anew(place: Place) -> None:
+def test_another_leader_has_its_ends_made_anew(place: SimpleExport) -> None:
     """After an unclean election above the position other records stand in front of the end that was written down, and
     behind it: none that is of the hour is left when that is said to be complete."""
     place.settings = replace(place.settings, limits=replace(place.settings.limits, batch_records_max=2))
@@ -128,7 +128,7 @@ def test_another_leader_has_its_ends_made_anew(place: Place) -> None:
 # What was reached, and is no longer.
 
 
-def test_an_hour_that_was_rewound_is_exported_again(place: Place) -> None:
+def test_an_hour_that_was_rewound_is_exported_again(place: SimpleExport) -> None:
     """Nothing is complete of the partition from the rewind on, and a run of the hour that is cleared exports it."""
     assert exported(place, 1) == EXIT_DONE
     assert until(place) == 2 * HOUR_MS
@@ -141,7 +141,7 @@ def test_an_hour_that_was_rewound_is_exported_again(place: Place) -> None:
     assert place.newest.interval == Interval(*hour(1))
 
 
-def test_a_topic_that_begins_again_has_reached_nothing(place: Place) -> None:
+def test_a_topic_that_begins_again_has_reached_nothing(place: SimpleExport) -> None:
     """Created again, or cut by an unclean election: what lies there now was never exported."""
     place.settings = replace(place.settings, policies=Policies(record_data_loss=True, restart_recreated=True))
     assert exported(place, 1) == EXIT_DONE
@@ -157,7 +157,7 @@ def test_a_topic_that_begins_again_has_reached_nothing(place: Place) -> None:
     assert (place.positions(), until(place)) == ({0: 0, 1: 2}, 2 * HOUR_MS)
 
 
-def test_a_partition_that_appears_later_has_reached_nothing(place: Place) -> None:
+def test_a_partition_that_appears_later_has_reached_nothing(place: SimpleExport) -> None:
     """Its topic is complete once it is exported too, by a run of the same hour."""
     assert exported(place, 1) == EXIT_DONE
     place.broker.create_topic(TOPIC, 3)
@@ -166,7 +166,7 @@ def test_a_partition_that_appears_later_has_reached_nothing(place: Place) -> Non
     assert (place.positions(), until(place)) == ({0: 3, 1: 3, 2: 2}, 2 * HOUR_MS)
 
 
-def test_a_topic_that_nobody_could_look_at_is_not_passed_over(place: Place) -> None:
+def test_a_topic_that_nobody_could_look_at_is_not_passed_over(place: SimpleExport) -> None:
     """It is in no entry yet, since it has no leader: so nothing of the connector counts as complete."""
     place.broker.create_topic("late", 1)
     place.settings = replace(place.settings, topics=(), topics_regex=".*")
@@ -179,7 +179,7 @@ def test_a_topic_that_nobody_could_look_at_is_not_passed_over(place: Place) -> N
 
 
 @pytest.mark.parametrize("policies", [Policies(), Policies(record_data_loss=True)], ids=["fail", "record"])
-def test_what_kafka_loses_while_a_run_plans(place: Place, policies: Policies) -> None:
+def test_what_kafka_loses_while_a_run_plans(place: SimpleExport, policies: Policies) -> None:
     """Retention takes the next record between two of planning's questions: its partition is left out, or the loss is
     written down, as the user decided. The other one is exported."""
     place.settings = replace(place.settings, policies=policies)
@@ -206,7 +206,9 @@ GONE = [*((each, error) for each in QUESTIONS for error in (KafkaUnavailable, To
 
 
 @pytest.mark.parametrize(("question", "error"), GONE)
-def test_what_one_question_meets_a_second_look_sees(place: Place, question: str, error: type[ExporterError]) -> None:
+def test_what_one_question_meets_a_second_look_sees(
+    place: SimpleExport, question: str, error: type[ExporterError]
+) -> None:
     """A leader that goes, or a topic, between any two questions: a second look leaves out what is gone, if it is, and
     the run goes on with the rest."""
     place.run("now")
@@ -222,7 +224,7 @@ def test_what_one_question_meets_a_second_look_sees(place: Place, question: str,
 # What a run still has to do.
 
 
-def test_late_records_are_not_taken_under_an_old_name(place: Place) -> None:
+def test_late_records_are_not_taken_under_an_old_name(place: SimpleExport) -> None:
     """A run of an hour that a partition has reached plans nothing of it, whatever came since; of the others it does."""
     assert exported(place, 1) == EXIT_DONE
     place.produce(0, 2, at_ms=hour(1)[0] + 9)  # late: it belongs to the next hour
@@ -234,7 +236,7 @@ def test_late_records_are_not_taken_under_an_old_name(place: Place) -> None:
     assert (place.positions(), until(place)) == ({0: 5, 1: 3, 2: 2}, 3 * HOUR_MS)
 
 
-def test_each_partition_makes_up_for_its_own_hours(place: Place) -> None:
+def test_each_partition_makes_up_for_its_own_hours(place: SimpleExport) -> None:
     """One that had no leader for three hours is exported hour by hour; the others are left where they are."""
     place.settings = replace(place.settings, schedule=ScheduleSettings(HOUR_MS))
     place.broker.lead(TOPIC, 1, up=False)
@@ -261,7 +263,7 @@ def test_each_partition_makes_up_for_its_own_hours(place: Place) -> None:
     assert until(place) == 6 * HOUR_MS
 
 
-def test_hours_that_are_merged_keep_what_was_reached(place: Place) -> None:
+def test_hours_that_are_merged_keep_what_was_reached(place: SimpleExport) -> None:
     """Boundaries beyond the limit are one batch; a partition that has come further is written under its own time in
     it, so that nothing is added to the paths of hours that are complete."""
     limits = replace(place.settings.limits, catchup_batches_max=2)
@@ -281,7 +283,7 @@ def test_hours_that_are_merged_keep_what_was_reached(place: Place) -> None:
     assert until(place) == 5 * HOUR_MS
 
 
-def test_what_a_limit_cuts_has_not_come_to_its_end(place: Place) -> None:
+def test_what_a_limit_cuts_has_not_come_to_its_end(place: SimpleExport) -> None:
     """Batch by batch, partition by partition: nothing is complete before its last batch, also if a driver dies."""
     limits = replace(place.settings.limits, batch_records_max=4)
     place.settings = replace(place.settings, limits=limits)
@@ -291,7 +293,7 @@ def test_what_a_limit_cuts_has_not_come_to_its_end(place: Place) -> None:
     assert said == [None, HOUR_MS, HOUR_MS, HOUR_MS, 2 * HOUR_MS]
 
 
-def test_what_fails_has_not_come_to_its_end(place: Place) -> None:
+def test_what_fails_has_not_come_to_its_end(place: SimpleExport) -> None:
     """The other partition has; the topic is as complete as it was."""
     place.poison(0)
     assert exported(place, 1) == EXIT_DATA
@@ -299,7 +301,7 @@ def test_what_fails_has_not_come_to_its_end(place: Place) -> None:
     assert until(place) == HOUR_MS
 
 
-def test_a_void_reaches_nothing(place: Place) -> None:
+def test_a_void_reaches_nothing(place: SimpleExport) -> None:
     """What was planned and not exported is not complete."""
     place.die_while_exporting("dead", interval=hour(1), now_ms=2 * HOUR_MS)
     place.settings = replace(place.settings, configuration_sha256="another")
@@ -309,7 +311,7 @@ def test_a_void_reaches_nothing(place: Place) -> None:
     assert until(place) == HOUR_MS
 
 
-def test_an_interval_that_is_not_over_is_not_complete(place: Place) -> None:
+def test_an_interval_that_is_not_over_is_not_complete(place: SimpleExport) -> None:
     """Whether there is something in it or not; nor is it for a run without an interval."""
     exported(place, 1, now_ms=2 * HOUR_MS - 1)
     assert (place.positions(), until(place)) == ({0: 3, 1: 3}, HOUR_MS)
@@ -321,7 +323,7 @@ def test_an_interval_that_is_not_over_is_not_complete(place: Place) -> None:
     assert until(place) == 2 * HOUR_MS
 
 
-def test_an_hour_without_records_is_written_down_once(place: Place) -> None:
+def test_an_hour_without_records_is_written_down_once(place: SimpleExport) -> None:
     """A second run of it writes nothing; neither does one of an older hour."""
     assert exported(place, 1) == EXIT_DONE
     assert exported(place, 2) == EXIT_DONE
@@ -332,7 +334,7 @@ def test_an_hour_without_records_is_written_down_once(place: Place) -> None:
     assert place.newest == empty
 
 
-def test_after_an_empty_hour_nothing_is_forgotten(place: Place) -> None:
+def test_after_an_empty_hour_nothing_is_forgotten(place: SimpleExport) -> None:
     """How large records are is known, so that a batch keeps to its bytes; the store is not tried out once more."""
     assert exported(place, 1) == EXIT_DONE
     assert exported(place, 2) == EXIT_DONE
@@ -347,7 +349,7 @@ def test_after_an_empty_hour_nothing_is_forgotten(place: Place) -> None:
     assert "CreateMultipartUpload" not in place.operations("_kafka_s3")
 
 
-def test_entries_of_an_older_release_go_on_as_they_did(place: Place) -> None:
+def test_entries_of_an_older_release_go_on_as_they_did(place: SimpleExport) -> None:
     """They do not say what is reached: nothing is claimed, an hour that was over is left alone, and the next commit
     says it for what it brings to its end."""
     assert exported(place, 1) == EXIT_DONE
@@ -361,7 +363,7 @@ def test_entries_of_an_older_release_go_on_as_they_did(place: Place) -> None:
     assert (place.positions(), until(place)) == ({0: 5, 1: 3}, 3 * HOUR_MS)
 
 
-def forget(place: Place) -> None:
+def forget(place: SimpleExport) -> None:
     """The newest entry is one of a release before."""
     head = place.log.newest()
     assert head is not None

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.exports import PARTITIONS, Connector
+from tests.faults.exports import PARTITIONS, KillableRun
 from tools.parts.kafka import KafkaBroker
 from tools.parts.s3 import S3Server, VersityGateway
 
-Make = Callable[..., Connector]
+Make = Callable[..., KillableRun]
 
 
 @pytest.fixture(scope="session")
@@ -23,13 +23,13 @@ def make_connector(
 
     def make(
         topic: str | None = None, *, flush_size: int = 500, store: S3Server | None = None, **more: str
-    ) -> Connector:
+    ) -> KillableRun:
         name = uuid.uuid4().hex[:12]
         if topic is None:
             topic = f"topic-{name}"
             kafka.create_topic(topic, PARTITIONS)
         folder: Path = tmp_path_factory.mktemp(name)
         properties = {name.replace("_", "."): value for name, value in more.items()}
-        return Connector(folder, topic, f"bucket-{name}", kafka, store or versitygw, flush_size, properties)
+        return KillableRun(folder, topic, f"bucket-{name}", kafka, store or versitygw, flush_size, properties)
 
     return make

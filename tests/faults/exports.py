@@ -32,7 +32,7 @@ PARTITIONS = 4
 T = TypeVar("T")
 
 
-def until(what: str, look: Callable[[], T], *, run: Export | None = None) -> T:
+def until(what: str, look: Callable[[], T], *, run: ExportProcess | None = None) -> T:
     """What `look` finds once it finds something; a generous bound, since nothing here is about time."""
     deadline = time.monotonic() + BOUND_S
     while not (found := look()):
@@ -43,7 +43,7 @@ def until(what: str, look: Callable[[], T], *, run: Export | None = None) -> T:
 
 
 @dataclass
-class Export:
+class ExportProcess:
     """One `kafka-s3 run` as a process; with Spark, the JVM, the driver and the Python workers are under it."""
 
     process: subprocess.Popen[bytes]
@@ -144,7 +144,7 @@ def stopping_at(point: CrashPoint, part: str = "kafka_s3.cli") -> dict[str, str]
 
 
 @dataclass
-class Connector:
+class KillableRun:
     """One connector; `folder` holds its file, `temporary` is all the room its processes get for their own."""
 
     folder: Path
@@ -197,7 +197,7 @@ class Connector:
         time: Sequence[str] = ("--until-now",),
         environment: Mapping[str, str] | None = None,
         under: Sequence[str] = (),
-    ) -> Export:
+    ) -> ExportProcess:
         """`kafka-s3 run` for a time, not awaited; started by the command `under` if one is given."""
         command = [*under, sys.executable, "-m", "kafka_s3.cli", "run", str(self.config), "--run-id", run_id, *time]
         command += [] if spark is None else ["--spark", spark]
@@ -212,14 +212,14 @@ class Connector:
                 stderr=subprocess.STDOUT,
                 preexec_fn=die_with_parent,
             )
-        return Export(process, output)
+        return ExportProcess(process, output)
 
-    def freeze_at(self, objects: int, run: Export) -> None:
+    def freeze_at(self, objects: int, run: ExportProcess) -> None:
         """Stop the store where it stands once a run has written that many objects, and so the run in its middle."""
         until(f"{objects} objects", lambda: len(self.keys("topics/")) >= objects, run=run)
         self.store.suspend()
 
-    def stopped_at(self, point: CrashPoint, run: Export) -> None:
+    def stopped_at(self, point: CrashPoint, run: ExportProcess) -> None:
         """Wait until one of a run's processes stands at the point it was told to stop at."""
         until(f"it stands where {point.value}", run.stopped, run=run)
 

@@ -21,7 +21,7 @@ import psutil
 from kafka_s3.errors import EXIT_DONE
 from kafka_s3.spark.scratch import scratch
 from tests.faults.differences import described
-from tests.faults.exports import BOUND_S, Connector, Export
+from tests.faults.exports import BOUND_S, ExportProcess, KillableRun
 
 KILLS_OF_ONE: Final = 5
 #: A run is killed at a time drawn from its start to somewhat after its end.
@@ -35,14 +35,14 @@ WINDOWS: Final = ("before the log", "before the plan", "before the first object"
 class Undisturbed:
     """What a connector's run makes when nobody disturbs it, and how long it takes here and now."""
 
-    connector: Connector
+    connector: KillableRun
     objects: dict[str, bytes]
     kinds: list[str]
     records: int
     seconds: float
 
     @classmethod
-    def measure(cls, make: Callable[[], Connector], records: int) -> Undisturbed:
+    def measure(cls, make: Callable[[], KillableRun], records: int) -> Undisturbed:
         """Run it once."""
         connector = make()
         began = time.monotonic()
@@ -69,7 +69,7 @@ class Tally:
         return "\n".join(lines)
 
 
-def kill_many(kills: int, seed: int, shapes: dict[str, Undisturbed], make: Callable[[str], Connector]) -> Tally:
+def kill_many(kills: int, seed: int, shapes: dict[str, Undisturbed], make: Callable[[str], KillableRun]) -> Tally:
     """Kill that many times, over connectors of alternating shape; hold each of them to its undisturbed run."""
     tally = Tally()
     while tally.victims.total() < kills:
@@ -83,7 +83,7 @@ def kill_many(kills: int, seed: int, shapes: dict[str, Undisturbed], make: Calla
 
 
 def _one_connector(
-    kills: int, chance: random.Random, expected: Undisturbed, connector: Connector, tally: Tally
+    kills: int, chance: random.Random, expected: Undisturbed, connector: KillableRun, tally: Tally
 ) -> None:
     committed = False
     for _ in range(kills):
@@ -107,7 +107,7 @@ def _one_connector(
     connector.remove()
 
 
-def _one_kill(connector: Connector, name: str, after: float, expected: Undisturbed, tally: Tally) -> bool:
+def _one_kill(connector: KillableRun, name: str, after: float, expected: Undisturbed, tally: Tally) -> bool:
     """Run, kill, and look at what is left; whether everything is committed by now."""
     run = connector.start("run", spark="local[2]")
     run.wait_at_most(after)
@@ -131,7 +131,7 @@ def _one_kill(connector: Connector, name: str, after: float, expected: Undisturb
     return where == "committed"
 
 
-def _victim(run: Export, name: str) -> tuple[str, psutil.Process] | None:
+def _victim(run: ExportProcess, name: str) -> tuple[str, psutil.Process] | None:
     """The process drawn; one that is not there (yet, or any more) gives way to the command, which is until the end."""
     if run.process.poll() is not None:
         return None
@@ -139,7 +139,7 @@ def _victim(run: Export, name: str) -> tuple[str, psutil.Process] | None:
     return (name, found) if found is not None else ("command", psutil.Process(run.process.pid))
 
 
-def _window(connector: Connector, expected: Undisturbed) -> str:
+def _window(connector: KillableRun, expected: Undisturbed) -> str:
     """Where the run was: whatever is in the bucket must be part of what an undisturbed run makes."""
     keys = connector.sizes("topics/")
     sizes = {key: len(body) for key, body in expected.objects.items()}

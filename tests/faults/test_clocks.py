@@ -15,7 +15,7 @@ import pytest
 from kafka_s3.crash_points import CrashPoint
 from kafka_s3.errors import EXIT_DONE, EXIT_TEMPORARY
 from tests.faults.conftest import Make
-from tests.faults.exports import Connector, stopping_at
+from tests.faults.exports import KillableRun, stopping_at
 from tests.support import HOUR_MS, differing
 from tools.parts.s3 import MotoServer
 
@@ -41,14 +41,14 @@ class Clock:
 
 
 @pytest.fixture
-def connector(make_connector: Make) -> Connector:
+def connector(make_connector: Make) -> KillableRun:
     made = make_connector(flush_size=100, tasks_max="1")
     made.produce(RECORDS)
     return made
 
 
 @pytest.fixture
-def undisturbed(connector: Connector, make_connector: Make) -> dict[str, bytes]:
+def undisturbed(connector: KillableRun, make_connector: Make) -> dict[str, bytes]:
     """The objects of a run whose clock is right."""
     other = make_connector(connector.topic, flush_size=100, tasks_max="1")
     run = other.start("run")
@@ -58,7 +58,7 @@ def undisturbed(connector: Connector, make_connector: Make) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("off_s", WRONG, ids=["a year back", "ten years ahead"])
 def test_a_wrong_clock_is_refused_and_said(
-    connector: Connector, undisturbed: dict[str, bytes], tmp_path: Path, off_s: int
+    connector: KillableRun, undisturbed: dict[str, bytes], tmp_path: Path, off_s: int
 ) -> None:
     """Signatures of another time are refused by the store: exit status 75, a message that names the reason, and
     nothing is written. With the right time again everything is exported."""
@@ -72,7 +72,7 @@ def test_a_wrong_clock_is_refused_and_said(
 
 @pytest.mark.parametrize("off_s", WRONG, ids=["a year back", "ten years ahead"])
 def test_a_clock_that_jumps_in_the_middle(
-    connector: Connector, undisturbed: dict[str, bytes], tmp_path: Path, off_s: int
+    connector: KillableRun, undisturbed: dict[str, bytes], tmp_path: Path, off_s: int
 ) -> None:
     """Some objects are written when the clock jumps: the run gives up with 75 and leaves its plan, which the next one
     finishes as it was planned."""
@@ -89,7 +89,7 @@ def test_a_clock_that_jumps_in_the_middle(
     assert_finished(connector, undisturbed)
 
 
-def assert_finished(connector: Connector, undisturbed: dict[str, bytes]) -> None:
+def assert_finished(connector: KillableRun, undisturbed: dict[str, bytes]) -> None:
     """A run with the right time leaves what an undisturbed one leaves."""
     again = connector.start("run")
     assert again.wait() == EXIT_DONE, again.said()

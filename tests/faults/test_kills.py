@@ -21,7 +21,7 @@ import pytest
 from kafka_s3.crash_points import CrashPoint
 from tests.cli.command import call
 from tests.faults.conftest import Make
-from tests.faults.exports import Connector, Export, stopping_at
+from tests.faults.exports import ExportProcess, KillableRun, stopping_at
 from tests.faults.random_kills import Undisturbed, kill_many
 from tests.processes import below
 
@@ -37,7 +37,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def undisturbed(make_connector: Make) -> Connector:
+def undisturbed(make_connector: Make) -> KillableRun:
     """The connector whose run on Spark nobody disturbed."""
     connector = make_connector()
     connector.produce(RECORDS)
@@ -47,14 +47,14 @@ def undisturbed(make_connector: Make) -> Connector:
 
 
 @pytest.fixture
-def connector(undisturbed: Connector, make_connector: Make) -> Iterator[Connector]:
+def connector(undisturbed: KillableRun, make_connector: Make) -> Iterator[KillableRun]:
     """Another connector over the same topic."""
     made = make_connector(undisturbed.topic)
     yield made
     made.store.resume()
 
 
-def victim_of(run: Export, name: str) -> psutil.Process:
+def victim_of(run: ExportProcess, name: str) -> psutil.Process:
     match name:
         case "driver":
             return run.driver()
@@ -68,7 +68,7 @@ def victim_of(run: Export, name: str) -> psutil.Process:
 
 @pytest.mark.faults
 @pytest.mark.parametrize("name", VICTIMS)
-def test_a_killed_run_is_finished_by_the_next(connector: Connector, undisturbed: Connector, name: str) -> None:
+def test_a_killed_run_is_finished_by_the_next(connector: KillableRun, undisturbed: KillableRun, name: str) -> None:
     """Every record once, byte for byte as without the accident; no process and no file is left."""
     before = sparks_files_elsewhere()
     run = connector.start("run", spark="local[2]")
@@ -133,7 +133,7 @@ def assert_survived(kills: int, make_connector: Make) -> None:
     first = make_connector()
     first.produce(RECORDS, words=100)
 
-    def make(name: str) -> Connector:
+    def make(name: str) -> KillableRun:
         return make_connector(first.topic, **SHAPES[name])
 
     shapes = {name: Undisturbed.measure(lambda name=name: make(name), RECORDS) for name in SHAPES}
@@ -151,7 +151,7 @@ def sparks_files_elsewhere() -> set[Path]:
     return {path for name in names for path in Path(tempfile.gettempdir()).glob(name)}
 
 
-def assert_readable(connector: Connector, text: str) -> None:
+def assert_readable(connector: KillableRun, text: str) -> None:
     """`kafka-s3 status` says so to a person who was paged."""
     result = call("status", connector.config)
     assert text in result.output

@@ -23,7 +23,7 @@ from kafka_s3.plan.results import RangeResult
 from kafka_s3.wiring import make_exporter
 from tests.cli.command import call
 from tests.faults.conftest import Make
-from tests.faults.exports import BOUND_S, Connector, Export, until
+from tests.faults.exports import BOUND_S, ExportProcess, KillableRun, until
 
 pytestmark = pytest.mark.faults
 
@@ -91,7 +91,7 @@ def test_three_runs_at_once_of_which_one_dies(make_connector: Make) -> None:
     assert call("status", connector.config).stdout.startswith("OK: ")
 
 
-def started_together(connector: Connector, number: int) -> list[Export]:
+def started_together(connector: KillableRun, number: int) -> list[ExportProcess]:
     """Runs whose first questions the store hears at the same time."""
     connector.store.suspend()
     try:
@@ -103,7 +103,7 @@ def started_together(connector: Connector, number: int) -> list[Export]:
     return runs
 
 
-def assert_one_commit_each(connector: Connector, commits: int) -> None:
+def assert_one_commit_each(connector: KillableRun, commits: int) -> None:
     """The log is one checkpoint and these commits, numbered without a gap, each of a round's records."""
     entries = connector.entries()
     assert [entry.kind for entry in entries] == ["checkpoint", *["commit"] * commits]

@@ -15,7 +15,7 @@ from kafka_s3.crash_points import CrashPoint
 from kafka_s3.errors import EXIT_DONE, EXIT_TEMPORARY
 from tests.cli.command import call
 from tests.faults.conftest import Make
-from tests.faults.exports import Connector, Export, stopping_at
+from tests.faults.exports import ExportProcess, KillableRun, stopping_at
 
 pytestmark = pytest.mark.faults
 
@@ -39,7 +39,7 @@ ON_SPARK = (
 
 
 @pytest.fixture
-def connector(make_connector: Make) -> Connector:
+def connector(make_connector: Make) -> KillableRun:
     """Objects that need two parts, in a bucket and a topic of its own."""
     made = make_connector(flush_size=10_000, s3_part_size="5242880", s3_compression_type="none")
     made.produce(RECORDS, words=100)
@@ -47,7 +47,7 @@ def connector(make_connector: Make) -> Connector:
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=lambda point: point.name)
-def test_a_run_that_slept_changes_nothing(connector: Connector, window: CrashPoint) -> None:
+def test_a_run_that_slept_changes_nothing(connector: KillableRun, window: CrashPoint) -> None:
     """Asleep at each window of the crash table, it wakes after two later runs and `gc --delete`: status 0 or 75, and
     no traceback."""
     with sleeping(connector, window, "kafka_s3.cli", spark=None) as sleeper:
@@ -58,7 +58,7 @@ def test_a_run_that_slept_changes_nothing(connector: Connector, window: CrashPoi
 
 @pytest.mark.parametrize(("window", "part", "everything"), ON_SPARK)
 def test_a_run_on_spark_that_slept_changes_nothing(
-    connector: Connector, window: CrashPoint, part: str, everything: bool
+    connector: KillableRun, window: CrashPoint, part: str, everything: bool
 ) -> None:
     """The same of a run on Spark: the driver alone, or the command, the JVM, the driver and its workers."""
     with sleeping(connector, window, part, spark="local[2]", everything=everything) as sleeper:
@@ -69,8 +69,8 @@ def test_a_run_on_spark_that_slept_changes_nothing(
 
 @contextlib.contextmanager
 def sleeping(
-    connector: Connector, window: CrashPoint, part: str, *, spark: str | None, everything: bool = False
-) -> Iterator[Export]:
+    connector: KillableRun, window: CrashPoint, part: str, *, spark: str | None, everything: bool = False
+) -> Iterator[ExportProcess]:
     """A run that stands at a window until this is left."""
     run = connector.start("sleeper", spark=spark, environment=stopping_at(window, part))
     try:
@@ -82,7 +82,7 @@ def sleeping(
         run.wake()
 
 
-def others_go_on(connector: Connector) -> None:
+def others_go_on(connector: KillableRun) -> None:
     """Two later runs, each with a commit of its own: whatever the sleeper left open is finished by the first. Then all
     that looks left behind is deleted, also what the sleeper still wants."""
     for number in (1, 2):
@@ -96,7 +96,7 @@ def others_go_on(connector: Connector) -> None:
     assert sum(newest.topics[connector.topic].positions.values()) == RECORDS + 2 * MORE
 
 
-def assert_harmless(connector: Connector, sleeper: Export, before: dict[str, bytes]) -> None:
+def assert_harmless(connector: KillableRun, sleeper: ExportProcess, before: dict[str, bytes]) -> None:
     """What the sleeper did after it woke: nothing that anybody can see, and it says so calmly."""
     assert sleeper.wait() in (EXIT_DONE, EXIT_TEMPORARY), sleeper.said()
     assert "Traceback" not in sleeper.said()

@@ -15,7 +15,7 @@ from pathlib import Path
 import fastavro
 
 from tests.golden.harness import Documents, GoldenExport
-from tests.golden.records import Kind, kinds
+from tests.golden.records import RecordKind, kinds
 
 Properties = Mapping[str, str]
 Case = Callable[[Path], Documents]
@@ -124,7 +124,7 @@ OPTIONS: Mapping[str, Properties] = {
 }  # fmt: skip
 
 
-def _export(folder: Path, kind: Kind, properties: Properties) -> tuple[int, GoldenExport]:
+def _export(folder: Path, kind: RecordKind, properties: Properties) -> tuple[int, GoldenExport]:
     tolerant = {
         "behavior.on.null.values": "ignore",
         "errors.tolerance": "all",
@@ -136,7 +136,7 @@ def _export(folder: Path, kind: Kind, properties: Properties) -> tuple[int, Gold
     return status, world
 
 
-def _case(kind: Kind, properties: Properties, *prefixes: str) -> Case:
+def _case(kind: RecordKind, properties: Properties, *prefixes: str) -> Case:
     def make(folder: Path) -> Documents:
         status, world = _export(folder, kind, properties)
         if status == 78:
@@ -197,7 +197,7 @@ def _beside() -> Iterator[tuple[str, Case]]:
         yield f"beside/codec/{file}", _case(avro, {**format, **_STORED, **both, "format.class": "JsonFormat"})
     for (name, kind), file in itertools.product(kinds().items(), PLAIN_FILES):
         keys = {"store.kafka.keys": "true", "keys.format.class": FILES[file]["format.class"], **kind.side}
-        turned = Kind(
+        turned = RecordKind(
             {**kinds()["Json plain"].properties, **keys},
             kind.values,
             [("orders-key", text) for _, text in kind.schemas],
@@ -249,7 +249,7 @@ def _headers_case(name: str, options: Properties, values: tuple[bytes, ...], mor
     return make
 
 
-def _keys_case(kind: Kind, properties: Properties | None = None) -> Case:
+def _keys_case(kind: RecordKind, properties: Properties | None = None) -> Case:
     """The kind's values stand in the keys of JSON values."""
 
     def make(folder: Path) -> Documents:

@@ -26,7 +26,7 @@ _MINUTES = 7 * 60_000  # between two records
 
 
 @dataclass(frozen=True)
-class Kind:
+class RecordKind:
     """Properties of a converter (of values), and values for it. `schemas`: subjects and texts, the ids 1, 2, …"""
 
     properties: Mapping[str, str]
@@ -277,12 +277,12 @@ def _packed(code: str, *values: float) -> Sequence[bytes | None]:
     return list(itertools.islice(itertools.cycle([*made, None, b"\1\2\3"]), COUNT))
 
 
-def _of(name: str, values: Sequence[bytes | None]) -> Kind:
-    return Kind({"value.converter": f"{name}Converter"}, values, side={"key.converter": f"{name}Converter"})
+def _of(name: str, values: Sequence[bytes | None]) -> RecordKind:
+    return RecordKind({"value.converter": f"{name}Converter"}, values, side={"key.converter": f"{name}Converter"})
 
 
 @cache
-def kinds() -> Mapping[str, Kind]:
+def kinds() -> Mapping[str, RecordKind]:
     """By name: a converter and what changes what it takes."""
     numbers = (0, 1, -1, 127, -128, 32767)
     reals = (0.0, -0.0, 0.1, 1e30, float("inf"), float("nan"), 123456.75)
@@ -297,11 +297,13 @@ def kinds() -> Mapping[str, Kind]:
     enveloped = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "true"}
     enveloped_key = {"key.converter": "JsonConverter", "key.converter.schemas.enable": "true"}
     return {
-        "Avro": Kind(avro, list(_avro()), registered, avro_key),
-        "Avro recursive": Kind(avro, trees, [("orders-value", json.dumps(TREE))], avro_key),
-        "Json envelope": Kind(enveloped, list(_envelope()), side=enveloped_key),
-        "Json plain": Kind(json_, list(_plain_json()), side=json_key),
-        "Json typed": Kind({**json_, "export.value.schema": json.dumps(TYPED)}, list(_typed_json()), side=json_key),
+        "Avro": RecordKind(avro, list(_avro()), registered, avro_key),
+        "Avro recursive": RecordKind(avro, trees, [("orders-value", json.dumps(TREE))], avro_key),
+        "Json envelope": RecordKind(enveloped, list(_envelope()), side=enveloped_key),
+        "Json plain": RecordKind(json_, list(_plain_json()), side=json_key),
+        "Json typed": RecordKind(
+            {**json_, "export.value.schema": json.dumps(TYPED)}, list(_typed_json()), side=json_key
+        ),
         "String": _of("String", texts),
         "ByteArray": _of("ByteArray", texts),
         "Boolean": _of("Boolean", _packed("?", True, False)),

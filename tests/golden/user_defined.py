@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-class Framed:
+class FramedFormat:
     extension = ".framed"
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None: ...

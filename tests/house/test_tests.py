@@ -32,14 +32,6 @@ ACROSS = {
 }
 NAME_MAX = 60
 LINES_MAX = 400
-#: Files that are longer still, with their lines: none may grow, and none may be added.
-LONGER = {
-    "conditions/harness.py": 448,
-    "contract/test_object_store.py": 470,
-    "page/test_observer.py": 469,
-    "scheduler/harness.py": 439,
-    "values/converters/test_typed_json.py": 452,
-}
 
 
 @functools.cache
@@ -68,20 +60,18 @@ def test_names_are_short_sentences() -> None:
 
 
 def test_files_are_read_in_one_go() -> None:
-    """Below 400 lines, but for a few that are known and do not grow."""
-    long = {file: count for file, count in lines().items() if count >= LINES_MAX}
-    assert not {file: count for file, count in long.items() if count > LONGER.get(file, 0)}
-
-
-def test_the_list_of_longer_files_shrinks() -> None:
-    """A file that became short enough leaves the list."""
-    assert sorted(LONGER) == sorted(file for file, count in lines().items() if count >= LINES_MAX)
+    """Below 400 lines."""
+    assert not {file: count for file, count in lines().items() if count >= LINES_MAX}
 
 
 def test_harnesses_have_names_of_their_own() -> None:
-    """No class is just the `World` of its file: its name says what a test plays with."""
-    nameless = [file for file, node in definitions() if isinstance(node, ast.ClassDef) and node.name == "World"]
-    assert not nameless
+    """What several tests share is called what it is: no two of their modules have a class of the same name."""
+    modules: dict[str, list[str]] = {}
+    for file, node in definitions():
+        is_shared = not Path(file).name.startswith("test_")
+        if is_shared and isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            modules.setdefault(node.name, []).append(file)
+    assert not {name: files for name, files in modules.items() if len(files) > 1 or name == "World"}
 
 
 def test_folders_are_rooms() -> None:

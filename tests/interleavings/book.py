@@ -77,7 +77,7 @@ class Book(Ledger):
 
 
 @dataclass
-class Windows:
+class WindowBook:
     """Windows that were exported again: each is committed once, holds what the export held of its time, and stays."""
 
     truth: Truth

@@ -52,7 +52,7 @@ class Page:
 
 
 @dataclass
-class Bucket:
+class SteppedBucket:
     """`page_max`: keys of a page, however many are asked for. `on_write` hears of each change: (operation, key)."""
 
     clock: Callable[[], int]
@@ -169,7 +169,7 @@ def _folder(key: str, prefix: str, delimiter: str) -> str | None:
 class Direct:
     """The `ObjectStore` of whoever looks from outside of a history: no request fails, waits, or is seen."""
 
-    bucket: Bucket
+    bucket: SteppedBucket
 
     def put_if_absent(
         self, key: str, body: bytes, *, metadata: Mapping[str, str] | None = None, tags: Mapping[str, str] | None = None
@@ -218,7 +218,7 @@ class Direct:
 
 @dataclass
 class DirectUpload:
-    bucket: Bucket
+    bucket: SteppedBucket
     id: str
     parts: list[tuple[int, str]] = field(default_factory=list)
 

@@ -22,11 +22,11 @@ from kafka_s3.settings import from_mapping
 from kafka_s3.settings.model import Settings
 from kafka_s3.verify import verify
 from tests.interleavings import programs, sides
-from tests.interleavings.book import HOME, WINDOWS, Book, Violation, Windows, check_redriven, check_reported
-from tests.interleavings.bucket import Bucket
+from tests.interleavings.book import HOME, WINDOWS, Book, Violation, WindowBook, check_redriven, check_reported
+from tests.interleavings.bucket import SteppedBucket
 from tests.interleavings.claims import check_event, check_marker
 from tests.interleavings.scheduler import Actor, Scheduler
-from tests.interleavings.sides import BrokerSide, Inline, Transport, Weather
+from tests.interleavings.sides import Inline, SteppedBroker, Transport, Weather
 from tests.interleavings.truth import Snapshot, Truth
 from tests.scenario.kafka import TOPICS, Sort
 from tests.scenario.ledger import LOG
@@ -101,7 +101,7 @@ class Rules:
 
     world: InterleavedExport
     book: Book
-    windows: Windows
+    windows: WindowBook
     changes: list[tuple[str, str, str]] = field(default_factory=list)
     left_out: frozenset[str] = frozenset()  # rules that are not looked at
     said: Violation | None = None
@@ -176,12 +176,12 @@ class InterleavedExport:
     def __post_init__(self) -> None:
         with_sides = "errors.tolerance" in self.mapping
         self.truth = Truth(MemoryBroker(batch_records=3), sides=with_sides)
-        self.bucket = Bucket(lambda: self.clock_ms, on_write=self._on_write)
+        self.bucket = SteppedBucket(lambda: self.clock_ms, on_write=self._on_write)
         self.scheduler = Scheduler(self.chance, expected=(ExporterError,), on_end=self._on_end)
         self.weather = Weather(self.chance)
         self.transport = Transport(self.bucket, self.scheduler, self.weather)
         book = Book(self.truth, with_sides)
-        self.rules = Rules(self, book, Windows(self.truth, book))
+        self.rules = Rules(self, book, WindowBook(self.truth, book))
         self.author = ""
         sides.CURRENT[:] = [self.transport]
 
@@ -196,8 +196,8 @@ class InterleavedExport:
     def settings(self) -> Settings:
         return _settings(tuple(sorted(self.mapping.items())), self.part_size)
 
-    def broker(self) -> BrokerSide:
-        return BrokerSide(self.truth.broker, self.scheduler, self.weather)
+    def broker(self) -> SteppedBroker:
+        return SteppedBroker(self.truth.broker, self.scheduler, self.weather)
 
     def produce(self, tp: TopicPartition, sort: Sort, count: int, *shifts: int) -> None:
         for number in range(count):
@@ -209,7 +209,7 @@ class InterleavedExport:
         self.numbers[what] += 1
         return f"{what} {self.numbers[what]}"
 
-    def start(self, name: str, body: programs.Body, asked: programs.Asked | None = None) -> Actor:
+    def start(self, name: str, body: programs.Body, asked: programs.ProgramRun | None = None) -> Actor:
         """A program. What Kafka holds by now is what it may not overlook."""
         self.tick()
         self.snapshots[name] = self.truth.snapshot()

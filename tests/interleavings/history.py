@@ -38,7 +38,7 @@ from tests.interleavings.harness import (
     InterleavedExport,
     one_thread_each,
 )
-from tests.interleavings.programs import Asked
+from tests.interleavings.programs import ProgramRun
 from tests.interleavings.scheduler import Actor
 from tests.scenario.kafka import TOPICS, Sort
 
@@ -120,7 +120,7 @@ class DagRun:
     def _start(self) -> None:
         world = self.world
         self.tries[self.stage] += 1
-        asked = Asked(self.run_id, self.interval, self.tries[self.stage])
+        asked = ProgramRun(self.run_id, self.interval, self.tries[self.stage])
         body = {
             "plan": lambda: programs.plan(world, asked),
             "export": lambda: programs.export(world, asked),
@@ -328,7 +328,7 @@ class History:
         what = chance.choice(SOMEBODY)
         name = world.name(what)
         if what == "run":
-            world.start(name, programs.run_here(world, Asked(name, None)), Asked(name, None))
+            world.start(name, programs.run_here(world, ProgramRun(name, None)), ProgramRun(name, None))
         elif what == "gc":
             world.start(name, programs.collect_garbage(world))
         elif what == "verify":
@@ -346,7 +346,7 @@ class History:
             end = T0 + chance.randint(0, self.boundary) * HOUR_MS
             known = sorted(world.rules.windows.committed, key=lambda each: each.start_ms)
             window = chance.choice([Interval(end - HOUR_MS, end), *known])
-            asked = Asked(name, window)
+            asked = ProgramRun(name, window)
             if window in known and chance.random() < 0.3:
                 world.start(name, programs.withdraw_window(world, asked), asked)
             else:

@@ -20,7 +20,7 @@ from tests.interleavings import programs
 from tests.interleavings.book import HOME, Book, Violation
 from tests.interleavings.harness import BASE, InterleavedExport
 from tests.interleavings.history import History
-from tests.interleavings.programs import Asked
+from tests.interleavings.programs import ProgramRun
 from tests.interleavings.quiet_moments import exporter_of, run_all
 from tests.scenario.ledger import LOG, log_in, name_of
 from tests.support import rows_of
@@ -86,7 +86,7 @@ class LostLog(History):
         if what == "adopt":
             world.start(name, adopt_log(world))
         else:
-            world.start(name, programs.run_here(world, Asked(name, None)), Asked(name, None))
+            world.start(name, programs.run_here(world, ProgramRun(name, None)), ProgramRun(name, None))
 
     def _lose(self) -> None:
         """Owners and data stay; marks may, too. Where the claim does, a sleeper commits into the emptied log."""

@@ -48,7 +48,7 @@ def _silent(_: object) -> None:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProgramRun:
     """A run: of which interval (`None`: up to now), and which try of it."""
 
     run_id: str
@@ -95,7 +95,7 @@ def executor(world: InterleavedExport, actor: Actor, settings: Settings) -> Exec
 # What Airflow schedules: three tasks of one run.
 
 
-def plan(world: InterleavedExport, asked: Asked) -> Body:
+def plan(world: InterleavedExport, asked: ProgramRun) -> Body:
     def body(actor: Actor) -> str:
         exporter = exporter_of(world)
         told = announcement(exporter.log, "archive", exporter.settings.exports)
@@ -110,7 +110,7 @@ def plan(world: InterleavedExport, asked: Asked) -> Body:
     return body
 
 
-def export(world: InterleavedExport, asked: Asked, *, apart: bool = True) -> Body:
+def export(world: InterleavedExport, asked: ProgramRun, *, apart: bool = True) -> Body:
     """The driver. Its exit status."""
 
     def body(actor: Actor) -> int:
@@ -122,7 +122,7 @@ def export(world: InterleavedExport, asked: Asked, *, apart: bool = True) -> Bod
     return body
 
 
-def complete(world: InterleavedExport, asked: Asked, *, failed: bool) -> Body:
+def complete(world: InterleavedExport, asked: ProgramRun, *, failed: bool) -> Body:
     def body(actor: Actor) -> str:
         exporter = exporter_of(world)
         if failed:
@@ -142,7 +142,7 @@ def complete(world: InterleavedExport, asked: Asked, *, failed: bool) -> Body:
     return body
 
 
-def _mark_complete(world: InterleavedExport, exporter: Exporter, asked: Asked) -> None:
+def _mark_complete(world: InterleavedExport, exporter: Exporter, asked: ProgramRun) -> None:
     if exporter.settings.completeness is not None:
         mark_complete(exporter, Ran(asked.interval, world.clock_ms), _silent)
 
@@ -155,7 +155,7 @@ def _report(world: InterleavedExport, exporter: Exporter) -> None:
 # What a person starts.
 
 
-def run_here(world: InterleavedExport, asked: Asked) -> Body:
+def run_here(world: InterleavedExport, asked: ProgramRun) -> Body:
     """`kafka-s3 run`."""
 
     def body(actor: Actor) -> int:
@@ -183,20 +183,20 @@ def rewind_to(world: InterleavedExport, tp: TopicPartition, offset: int, run_id:
     def body(actor: Actor) -> object:
         exporter = exporter_of(world)
         found = look(exporter, {tp: offset})
-        return rewind(exporter, found, Asked(run_id, None).request(world)).entry.seq
+        return rewind(exporter, found, ProgramRun(run_id, None).request(world)).entry.seq
 
     return body
 
 
 def accept(world: InterleavedExport, name: str, run_id: str) -> Body:
     def body(actor: Actor) -> object:
-        committed, _ = accept_by_hand(exporter_of(world), [name], Asked(run_id, None).request(world), _silent)
+        committed, _ = accept_by_hand(exporter_of(world), [name], ProgramRun(run_id, None).request(world), _silent)
         return committed.entry.seq
 
     return body
 
 
-def reexport(world: InterleavedExport, asked: Asked, *, anew: bool) -> Body:
+def reexport(world: InterleavedExport, asked: ProgramRun, *, anew: bool) -> Body:
     """A window, exported again: planned, then run. `anew`: the one that is committed is withdrawn."""
 
     def body(actor: Actor) -> object:
@@ -212,7 +212,7 @@ def reexport(world: InterleavedExport, asked: Asked, *, anew: bool) -> Body:
     return body
 
 
-def withdraw_window(world: InterleavedExport, asked: Asked) -> Body:
+def withdraw_window(world: InterleavedExport, asked: ProgramRun) -> Body:
     """`kafka-s3 reexport --withdraw`."""
     return lambda actor: withdraw(exporter_of(world), asked.request(world), _silent)
 

@@ -30,7 +30,7 @@ from kafka_s3_airflow.page.asked import Answer
 from kafka_s3_airflow.page.model import AirflowFacts, Connector, LogView
 from kafka_s3_airflow.page.views import commit_row, detail
 from tests.interleavings.book import Violation
-from tests.interleavings.bucket import Bucket, Direct
+from tests.interleavings.bucket import Direct, SteppedBucket
 from tests.interleavings.programs import redrive_to_parking
 from tests.scenario.kafka import TOPICS, Gone
 
@@ -45,7 +45,7 @@ def _silent(_: object) -> None:
     pass
 
 
-def exporter_of(world: InterleavedExport, bucket: Bucket | None = None) -> Exporter:
+def exporter_of(world: InterleavedExport, bucket: SteppedBucket | None = None) -> Exporter:
     return Exporter(world.settings(), Direct(bucket or world.bucket), world.truth.broker)
 
 
@@ -128,7 +128,7 @@ def _check_health(world: InterleavedExport, health: Health) -> None:
             )
     if health.state is State.OK and not world.truth.down and not _plans_what_is_cut(world, health):
         probe = copy.deepcopy(world.bucket.objects), copy.deepcopy(world.bucket.uploads)
-        fork = Bucket(lambda: world.clock_ms, objects=probe[0], uploads=probe[1])
+        fork = SteppedBucket(lambda: world.clock_ms, objects=probe[0], uploads=probe[1])
         problems = run_all(world, exporter_of(world, fork), "probe")
         _require(not problems, "status", f"{said}, and an undisturbed run ends with {problems}")
 
@@ -211,7 +211,7 @@ def _spoil(world: InterleavedExport) -> None:
         body = bytearray(objects[key].body)
         body[world.chance.randrange(len(body))] ^= 1
         objects[key] = replace(objects[key], body=bytes(body))
-    fork = exporter_of(world, Bucket(lambda: world.clock_ms, objects=objects))
+    fork = exporter_of(world, SteppedBucket(lambda: world.clock_ms, objects=objects))
     verified = verify(fork.settings, fork.log, None, parallel=1, tell=_silent)
     _require(not verified.ok, "verify", f"verify says ok, and {key} was spoilt")
     world.reached["a spoilt object found"] += 1

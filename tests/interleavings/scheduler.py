@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
-class Died(BaseException):
+class ProgramKilled(BaseException):
     """kill -9: nothing of this program runs any more."""
 
 
@@ -119,7 +119,7 @@ class Scheduler:
         actor = self.current
         assert actor is not None, f"{what}: nobody runs"
         if actor.dead:
-            raise Died
+            raise ProgramKilled
         self.steps += 1
         if actor.credit <= 0:
             actor.pending = pending
@@ -162,12 +162,12 @@ class Scheduler:
         self._back.release()
         actor.go.acquire()
         if actor.dead:
-            raise Died
+            raise ProgramKilled
 
     def _run(self, actor: Actor) -> None:
         try:
             actor.result = actor.body(actor)
-        except Died:
+        except ProgramKilled:
             pass
         except BaseException as error:  # whoever waits for this program looks at it
             actor.error = error

@@ -23,8 +23,8 @@ from kafka_s3.ranges import OffsetRange
 from kafka_s3.settings.credentials import Anonymous
 from kafka_s3.settings.s3 import RetrySettings, S3Settings
 from tests.interleavings import wire
-from tests.interleavings.bucket import Bucket
-from tests.interleavings.scheduler import Actor, Died, Scheduler
+from tests.interleavings.bucket import SteppedBucket
+from tests.interleavings.scheduler import Actor, ProgramKilled, Scheduler
 
 SETTINGS = S3Settings(
     "archive",
@@ -66,7 +66,7 @@ class Weather:
 class Transport:
     """Answers what boto3 would send. One for each history; the client is shared by all of a process."""
 
-    bucket: Bucket
+    bucket: SteppedBucket
     scheduler: Scheduler
     weather: Weather
 
@@ -167,7 +167,7 @@ def _quicken(client: Any) -> None:
 
 
 @dataclass
-class BrokerSide:
+class SteppedBroker:
     """The `Broker` and `RecordSource` of one program; each batch that it reads is a request."""
 
     inner: MemoryBroker
@@ -188,13 +188,13 @@ class BrokerSide:
             raise KafkaUnavailable("Nobody answers.")
         return call()
 
-    def open(self, offsets: OffsetRange) -> ReaderSide:
-        return ReaderSide(self, self.inner.open(offsets), str(offsets))
+    def open(self, offsets: OffsetRange) -> SteppedReader:
+        return SteppedReader(self, self.inner.open(offsets), str(offsets))
 
 
 @dataclass
-class ReaderSide:
-    side: BrokerSide
+class SteppedReader:
+    side: SteppedBroker
     inner: Any
     name: str
 
@@ -243,7 +243,7 @@ class Inline(Executor):
         done: Future[Any] = Future()
         try:
             done.set_result(function(*given, **named))
-        except Died:
+        except ProgramKilled:
             raise
         except BaseException as error:  # as a future has it
             done.set_exception(error)

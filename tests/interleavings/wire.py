@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 
 from botocore.awsrequest import AWSResponse
 
-from tests.interleavings.bucket import Bucket, Refused
+from tests.interleavings.bucket import Refused, SteppedBucket
 
 WRITES = frozenset(
     (
@@ -108,7 +108,7 @@ def error(status: int, code: str, *, is_head: bool = False) -> Response:
     return Response(status, {}, b"" if is_head else body)
 
 
-def apply(bucket: Bucket, request: Request) -> Response:
+def apply(bucket: SteppedBucket, request: Request) -> Response:
     """The one moment at which a request happens."""
     try:
         return _HANDLERS[request.operation](bucket, request)
@@ -116,13 +116,13 @@ def apply(bucket: Bucket, request: Request) -> Response:
         return error(refused.status, refused.code, is_head=request.operation == "HeadObject")
 
 
-def _put(bucket: Bucket, request: Request) -> Response:
+def _put(bucket: SteppedBucket, request: Request) -> Response:
     tags = dict(parse_qsl(request.headers.get("x-amz-tagging", "")))
     etag = bucket.put(request.key, request.body, _metadata(request), absent=request.is_conditional, tags=tags)
     return Response(200, {"ETag": etag})
 
 
-def _get(bucket: Bucket, request: Request) -> Response:
+def _get(bucket: SteppedBucket, request: Request) -> Response:
     found = bucket.get(request.key)
     more = {f"x-amz-meta-{name}": value for name, value in found.metadata.items()}
     headers = {"ETag": found.etag, "Last-Modified": formatdate(found.modified_ms // 1000, usegmt=True), **more}
@@ -131,17 +131,17 @@ def _get(bucket: Bucket, request: Request) -> Response:
     return Response(200, headers, found.body)
 
 
-def _delete(bucket: Bucket, request: Request) -> Response:
+def _delete(bucket: SteppedBucket, request: Request) -> Response:
     bucket.delete(request.key)
     return Response(204, {})
 
 
-def _tag(bucket: Bucket, request: Request) -> Response:
+def _tag(bucket: SteppedBucket, request: Request) -> Response:
     bucket.tag(request.key, dict(_TAG.findall(request.body.decode())))
     return Response(200, {})
 
 
-def _list(bucket: Bucket, request: Request) -> Response:
+def _list(bucket: SteppedBucket, request: Request) -> Response:
     query = request.query
     page = bucket.list(
         request.key,
@@ -160,7 +160,7 @@ def _list(bucket: Bucket, request: Request) -> Response:
     return _xml("ListBucketResult", lines)
 
 
-def _uploads(bucket: Bucket, request: Request) -> Response:
+def _uploads(bucket: SteppedBucket, request: Request) -> Response:
     query = request.query
     after = (query.get("key-marker", ""), query.get("upload-id-marker", "\U0010ffff" if "key-marker" in query else ""))
     found = bucket.open_uploads(request.key, after)
@@ -174,16 +174,16 @@ def _uploads(bucket: Bucket, request: Request) -> Response:
     return _xml("ListMultipartUploadsResult", lines)
 
 
-def _start(bucket: Bucket, request: Request) -> Response:
+def _start(bucket: SteppedBucket, request: Request) -> Response:
     return _xml("InitiateMultipartUploadResult", [_tagged("UploadId", bucket.start(request.key, _metadata(request)))])
 
 
-def _part(bucket: Bucket, request: Request) -> Response:
+def _part(bucket: SteppedBucket, request: Request) -> Response:
     number = int(request.query["partNumber"])
     return Response(200, {"ETag": bucket.part(request.query["uploadId"], number, request.body)})
 
 
-def _complete(bucket: Bucket, request: Request) -> Response:
+def _complete(bucket: SteppedBucket, request: Request) -> Response:
     parts = []
     for part in _PART.findall(request.body.decode()):
         number, etag = re.search(r"<PartNumber>(\d+)<", part), re.search(r"<ETag>(.*?)<", part)
@@ -194,7 +194,7 @@ def _complete(bucket: Bucket, request: Request) -> Response:
     return _xml("CompleteMultipartUploadResult", [_tagged("ETag", etag)])
 
 
-def _abort(bucket: Bucket, request: Request) -> Response:
+def _abort(bucket: SteppedBucket, request: Request) -> Response:
     bucket.abort(request.query["uploadId"])
     return Response(204, {})
 

@@ -13,7 +13,7 @@ from kafka_s3.export.run import run
 from kafka_s3.log.replay import newest_first
 from kafka_s3.naming import LogLayout
 from kafka_s3.ranges import TopicPartition
-from tests.export.place import TOPIC, Place
+from tests.export.place import TOPIC, SimpleExport
 from tests.support import hear, request
 
 P0 = TopicPartition(TOPIC, 0)
@@ -24,19 +24,19 @@ FOLDER: Lose = lambda key: key.startswith(PLAIN.home)  # noqa: E731
 EVERYTHING: Lose = lambda key: True  # noqa: E731
 
 
-def lose(place: Place, which: Lose) -> None:
+def lose(place: SimpleExport, which: Lose) -> None:
     for key in list(place.store.contents()):
         if which(key):
             place.store.delete(key)
 
 
-def adopted(place: Place, at: int) -> None:
+def adopted(place: SimpleExport, at: int) -> None:
     """The lost log is begun anew, with partition 0 at a position."""
     found = look(place.exporter(), place.broker, Choice("g", Basis.AGREED, {P0: at}), lambda _: None)
     adopt(place.exporter(), found, request("adopt"))
 
 
-def read(place: Place) -> list[int]:
+def read(place: SimpleExport) -> list[int]:
     """The offsets that a reader of the log finds, as often as they are there."""
     taken = newest_first(committed.entry for committed in place.log.entries())
     return sorted(offset for each in taken for done in each.ranges for offset in range(done.start, done.next_offset))
@@ -45,7 +45,7 @@ def read(place: Place) -> list[int]:
 class Asleep:
     """A store, for a program that falls asleep in front of a request, or one that is answered only after that."""
 
-    def __init__(self, place: Place, operation: str, part: str) -> None:
+    def __init__(self, place: SimpleExport, operation: str, part: str) -> None:
         self._store, self._operation, self._part = place.store, operation, part
         self.asleep, self.wake = threading.Event(), threading.Event()
 
@@ -63,7 +63,9 @@ class Asleep:
         return slow
 
 
-def sleeper(stack: ExitStack, place: Place, operation: str, part: str, **what: Any) -> Callable[[], Exception | None]:
+def sleeper(
+    stack: ExitStack, place: SimpleExport, operation: str, part: str, **what: Any
+) -> Callable[[], Exception | None]:
     """A run that sleeps by now; to be called: it wakes, and what it ended with."""
     store = Asleep(place, operation, part)
     ended: list[Exception | None] = []
@@ -89,8 +91,8 @@ def sleeper(stack: ExitStack, place: Place, operation: str, part: str, **what: A
     return wake
 
 
-def place_of(commits: int = 3) -> Place:
-    place = Place(partitions=1)
+def place_of(commits: int = 3) -> SimpleExport:
+    place = SimpleExport(partitions=1)
     for number in range(commits):
         place.produce(0, 2)
         place.run(f"run-{number}")

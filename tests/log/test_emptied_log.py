@@ -13,11 +13,11 @@ from kafka_s3.publish.announce import announcement
 from kafka_s3.report.status import problems
 from kafka_s3.rewind.rewind import look as look_back
 from kafka_s3.verify.verify import verify
-from tests.export.place import Place
+from tests.export.place import SimpleExport
 from tests.log.sleepers import LOG_ALONE, P0, Lose, adopted, lose, place_of, read, sleeper
 
 
-def emptied(place: Place, stack: ExitStack, which: Lose = LOG_ALONE) -> Exception | None:
+def emptied(place: SimpleExport, stack: ExitStack, which: Lose = LOG_ALONE) -> Exception | None:
     """What a run ends with that slept in front of its commit while entries were deleted and the claim stayed."""
     place.settings = replace(place.settings, limits=replace(place.settings.limits, batch_records_max=1))
     place.produce(0, 2)

@@ -28,7 +28,7 @@ from kafka_s3.sign.sign import confirm
 from kafka_s3.sign.sign import look as to_sign
 from kafka_s3.signing import LogKey
 from kafka_s3.verify.verify import verify
-from tests.export.place import TOPIC, Place
+from tests.export.place import TOPIC, SimpleExport
 from tests.log.sleepers import (
     EVERYTHING,
     FOLDER,
@@ -42,7 +42,7 @@ from tests.log.sleepers import (
     read,
     sleeper,
 )
-from tests.reexport.windows import Windows
+from tests.reexport.windows import WindowExport
 from tests.support import request
 
 
@@ -106,7 +106,7 @@ def test_a_sweep_of_a_lost_log_deletes_nothing() -> None:
 
 def test_two_first_runs_at_once_begin_one_log() -> None:
     """One sleeps between its first entry and its claim: the other's log is the connector's, and it is fenced."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 2)
     with ExitStack() as stack:
         wake = sleeper(stack, place, "put_if_absent", "/epoch/")
@@ -121,7 +121,7 @@ def test_two_first_runs_at_once_begin_one_log() -> None:
 def test_a_claim_whose_answer_got_lost_is_ones_own() -> None:
     """The store wrote the claim and fell silent: it is read back, and the run goes on."""
 
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 2)
     put = place.store.put_if_absent
 
@@ -136,7 +136,7 @@ def test_a_claim_whose_answer_got_lost_is_ones_own() -> None:
 
 def test_a_first_run_that_dies_before_its_claim_is_repeated() -> None:
     """Its first entry lies where nobody reads, and keeps no other run from beginning."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 2)
     lost = Log(place.store, replace(PLAIN, epoch="e0-0123456789abcdef"))
     entry = Entry(
@@ -165,7 +165,7 @@ def test_a_first_run_that_dies_before_its_claim_is_repeated() -> None:
 def test_traces_of_an_older_log_mean_nothing_for_a_new_one(folder: str, epoch: str) -> None:
     """A connector is started over, and one folder of marks was left: the new log's entries are all told, its letters
     are all sent, and its markers begin anew."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     old = replace(PLAIN, epoch=epoch)
     letters = "_kafka_s3/orders/rejected/orders/partition=0/orders+0+0000000000.jsonl.gz"
     keys = {
@@ -186,7 +186,7 @@ def test_traces_of_an_older_log_mean_nothing_for_a_new_one(folder: str, epoch: s
 def test_a_log_of_an_earlier_release_goes_on_as_it_is() -> None:
     """Begun without a claim, it is continued in its own folders, and no claim is made; adopted when it is lost, it has
     one, and its own keys count no more."""
-    place = Place(partitions=1)
+    place = SimpleExport(partitions=1)
     place.produce(0, 2)
     place.run()
     contents = {key.replace(f"/{place.log.layout.epoch}/", "/"): body for key, body in place.store.contents().items()}
@@ -338,7 +338,7 @@ def test_a_claim_is_signed_as_all_else_is() -> None:
 
 def test_a_window_planned_from_a_lost_log_is_planned_again() -> None:
     """Its plan names entries of the old log: it is voided, and the window is made from the new one."""
-    place = Windows()
+    place = WindowExport()
     place.export(120, 130, 300)
     assert place.dies_at(CrashPoint.WROTE_PLAN)
     lose(place, lambda key: key.startswith(PLAIN.log_prefix))
@@ -351,7 +351,7 @@ def test_a_window_planned_from_a_lost_log_is_planned_again() -> None:
 
 def test_a_window_of_a_lost_log_is_not_committed() -> None:
     """The log is begun anew while a window is read: its run is fenced, and the next one looks again."""
-    place = Windows()
+    place = WindowExport()
     place.export(120, 130, 300)
 
     def begin_anew() -> None:
@@ -366,7 +366,7 @@ def test_a_window_of_a_lost_log_is_not_committed() -> None:
 
 def test_windows_have_a_log_of_their_own() -> None:
     """A window that is committed stays so when the live log is begun anew."""
-    place = Windows()
+    place = WindowExport()
     place.export(120, 130, 300)
     place.again()
     before = place.rows()

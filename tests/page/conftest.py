@@ -16,7 +16,8 @@ import pytest
 from tests.airflow.conftest import _airflow_home as _airflow_home
 from tests.airflow.conftest import airflow_db as airflow_db
 from tests.airflow.test_counters import StatsD
-from tests.scheduler.harness import Api, Proxy, until
+from tests.scheduler.gates import Proxy
+from tests.scheduler.harness import Api, until
 from tools.long_log import write_log
 from tools.parts.airflow import Airflow
 from tools.parts.kafka import KafkaBroker
@@ -33,7 +34,7 @@ MANY = 130  # commits of the connector `many`
 
 
 @dataclass
-class Place:
+class PageServer:
     """The connectors, and Airflow over them. `way` is how the connector `flaky` comes to its broker; `statsd` is told
     what of Airflow's own metrics is ours."""
 
@@ -46,7 +47,7 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place(kafka: KafkaBroker, moto: MotoServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def place(kafka: KafkaBroker, moto: MotoServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
     """Six connectors and a broken one. `orders` was exported by Airflow itself, the others by `kafka-s3 run`."""
     folder = tmp_path_factory.mktemp("page")
     (folder / "connectors").mkdir()
@@ -73,7 +74,7 @@ def place(kafka: KafkaBroker, moto: MotoServer, tmp_path_factory: pytest.TempPat
             assert _why_failed(api) == []
             api.send("PATCH", "/api/v2/dags/orders", {"is_paused": True})
             show.produce("orders", 1, _values(7), hour_ms)
-            yield Place(show, airflow, api, way, hour_ms, statsd)
+            yield PageServer(show, airflow, api, way, hour_ms, statsd)
         way.shutdown()
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.airflow.test_metrics import Samples, parsed_text
 from tests.page.access import GUEST
-from tests.page.conftest import HOSTILE, MANY, TOPICS, Place
+from tests.page.conftest import HOSTILE, MANY, TOPICS, PageServer
 from tests.scheduler.harness import until
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ ROUTES = (
 )
 
 
-def log_in(page: Page, place: Place, user: str = "admin") -> None:
+def log_in(page: Page, place: PageServer, user: str = "admin") -> None:
     page.set_default_timeout(BOUND_MS)
     page.goto(f"{place.airflow.url}/")
     page.locator("input[name=username]").fill(user)
@@ -43,7 +43,7 @@ def log_in(page: Page, place: Place, user: str = "admin") -> None:
 
 
 @pytest.fixture(scope="module")
-def admin(place: Place, chromium: Browser) -> Iterator[Page]:
+def admin(place: PageServer, chromium: Browser) -> Iterator[Page]:
     """A window of somebody who is logged in; what goes wrong in its script is collected."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
@@ -57,14 +57,14 @@ def in_frame(page: Page) -> FrameLocator:
     return page.frame_locator("iframe")
 
 
-def opened(page: Page, place: Place, query: str = "") -> Page:
+def opened(page: Page, place: PageServer, query: str = "") -> Page:
     """The page by itself, outside of Airflow's frame."""
     page.goto(f"{place.airflow.url}/kafka-s3/{query}")
     page.locator("h1").wait_for()
     return page
 
 
-def answer_of(place: Place, route: str, token: str | None) -> tuple[int, dict[str, str]]:
+def answer_of(place: PageServer, route: str, token: str | None) -> tuple[int, dict[str, str]]:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     request = urllib.request.Request(f"{place.airflow.url}/kafka-s3/{route}", headers=headers)
     try:
@@ -75,19 +75,19 @@ def answer_of(place: Place, route: str, token: str | None) -> tuple[int, dict[st
             return error.code, {name.lower(): value for name, value in error.headers.items()}
 
 
-def token_of(place: Place, user: str) -> str:
+def token_of(place: PageServer, user: str) -> str:
     login = {"username": user, "password": place.airflow.password}
     return str(place.api.send("POST", "/auth/token", login)["access_token"])
 
 
-def test_logged_out(place: Place) -> None:
+def test_logged_out(place: PageServer) -> None:
     """Without a login nothing can be read: page, script, style sheet, data, metrics and what does not exist are 401."""
     assert {route: answer_of(place, route, None)[0] for route in ROUTES} == dict.fromkeys(ROUTES, 401)
     assert answer_of(place, "", token_of(place, "admin"))[0] == 200
     assert answer_of(place, "api/connectors", "no-token")[0] in (401, 403)
 
 
-def test_headers(place: Place) -> None:
+def test_headers(place: PageServer) -> None:
     """Every answer forbids what is not our own: other scripts, inline ones, other sites' frames, guessed types."""
     token = token_of(place, "admin")
     for route, who in (("", token), ("page.js", token), ("api/connectors", token), ("", None)):
@@ -99,7 +99,7 @@ def test_headers(place: Place) -> None:
         assert headers["x-content-type-options"] == "nosniff"
 
 
-def test_a_guest_sees_what_he_may_read(place: Place, chromium: Browser) -> None:
+def test_a_guest_sees_what_he_may_read(place: PageServer, chromium: Browser) -> None:
     """Whoever may not read a connector's DAG sees nothing of the connector, in the list or by its address."""
     token = token_of(place, GUEST)
     assert answer_of(place, "api/connectors/orders", token)[0] == 200
@@ -124,7 +124,7 @@ def test_a_guest_sees_what_he_may_read(place: Place, chromium: Browser) -> None:
     context.close()
 
 
-def test_from_airflow_to_a_commit_its_run_and_back(place: Place, admin: Page) -> None:
+def test_from_airflow_to_a_commit_its_run_and_back(place: PageServer, admin: Page) -> None:
     """From Airflow's menu to the list, to an export, to one of its commits, to that commit's DAG run in Airflow; there
     the tab leads back to the commits of this run."""
     admin.goto(f"{place.airflow.url}/")
@@ -148,7 +148,7 @@ def test_from_airflow_to_a_commit_its_run_and_back(place: Place, admin: Page) ->
     assert run_id in frame.get_by_role("link", name=run_id).first.inner_text()
 
 
-def test_all_connectors(place: Place, admin: Page) -> None:
+def test_all_connectors(place: PageServer, admin: Page) -> None:
     """Each connector has its state, the worst first; the problem of a broken file shows; the list can be searched."""
     opened(admin, place)
     states = settled(admin)
@@ -178,7 +178,7 @@ def settled(page: Page) -> dict[str, str]:
     return until("every state is known", look, pause_s=0.2)
 
 
-def test_hostile_names_are_text(place: Place, admin: Page) -> None:
+def test_hostile_names_are_text(place: PageServer, admin: Page) -> None:
     """What a record, a run or a key says is shown as it is: as text, of which no element is made and nothing runs."""
     opened(admin, place, "?dag_id=poisoned")
     admin.get_by_text(HOSTILE).first.wait_for()
@@ -195,7 +195,7 @@ def test_hostile_names_are_text(place: Place, admin: Page) -> None:
     assert admin.evaluate("window.hacked") is None
 
 
-def test_many_commits_are_paged(place: Place, admin: Page) -> None:
+def test_many_commits_are_paged(place: PageServer, admin: Page) -> None:
     """A page of commits at a time, older ones by a button, one that is known by its number."""
     opened(admin, place, "?dag_id=many")
     rows = admin.locator("table[aria-label=Commits] > tbody > tr")
@@ -213,7 +213,7 @@ def test_many_commits_are_paged(place: Place, admin: Page) -> None:
     assert rows.first.inner_text().lstrip().startswith("17")
 
 
-def test_where_partitions_stand(place: Place, admin: Page) -> None:
+def test_where_partitions_stand(place: PageServer, admin: Page) -> None:
     """Each partition has a picture that says in words, too, what is exported of what Kafka holds."""
     opened(admin, place, "?dag_id=orders")
     admin.get_by_role("img", name="exported up to 30 of 0 to 30").wait_for()
@@ -221,7 +221,7 @@ def test_where_partitions_stand(place: Place, admin: Page) -> None:
     assert admin.get_by_label("Partitions").get_by_role("columnheader").count() == 8
 
 
-def test_an_export_that_never_ran(place: Place, admin: Page) -> None:
+def test_an_export_that_never_ran(place: PageServer, admin: Page) -> None:
     """Where there is nothing yet the page says what to do; a DAG that is no connector's is called one."""
     opened(admin, place, "?dag_id=idle")
     admin.get_by_text("unpause the DAG, or trigger it").first.wait_for()
@@ -229,7 +229,7 @@ def test_an_export_that_never_ran(place: Place, admin: Page) -> None:
     assert "is not made of a connector file" in admin.inner_text("main")
 
 
-def test_dark_and_light_are_airflows(place: Place, admin: Page) -> None:
+def test_dark_and_light_are_airflows(place: PageServer, admin: Page) -> None:
     """In Airflow's frame the theme is Airflow's, at once when it is changed there; alone it is the browser's."""
 
     def ground(where: Page | Frame) -> Any:
@@ -251,7 +251,7 @@ def test_dark_and_light_are_airflows(place: Place, admin: Page) -> None:
         until(f"alone it is {theme}", lambda theme=theme: ground(admin) == seen[theme], pause_s=0.1)  # type: ignore[misc]
 
 
-def test_on_a_phone(place: Place, admin: Page) -> None:
+def test_on_a_phone(place: PageServer, admin: Page) -> None:
     """At 360 pixels nothing scrolls sideways, whatever is open; each value stands beside its name."""
     admin.set_viewport_size(PHONE)  # type: ignore[arg-type]
     try:
@@ -276,7 +276,7 @@ def assert_fits(page: Page) -> None:
     assert wide <= there, page.url
 
 
-def test_by_keyboard(place: Place, admin: Page) -> None:
+def test_by_keyboard(place: PageServer, admin: Page) -> None:
     """Every control is reached and used by keyboard, and shows that it has the focus."""
     opened(admin, place, "?dag_id=orders")
     button = admin.get_by_role("button", name="Objects of commit 1")
@@ -294,7 +294,7 @@ def test_by_keyboard(place: Place, admin: Page) -> None:
     assert button.get_attribute("aria-expanded") == "false"
 
 
-def test_broker_down(place: Place, admin: Page) -> None:
+def test_broker_down(place: PageServer, admin: Page) -> None:
     """With its broker down an export is still there: commits from the log, Kafka's numbers as they were, marked."""
     opened(admin, place, "?dag_id=flaky")
     admin.get_by_role("img", name="exported up to 5 of 0 to 5").wait_for()
@@ -311,7 +311,7 @@ def test_broker_down(place: Place, admin: Page) -> None:
         place.way.is_open = True
 
 
-def test_no_secret(place: Place) -> None:
+def test_no_secret(place: PageServer) -> None:
     """Neither keys nor the names of connections' passwords are in anything that the page answers."""
     token = token_of(place, "admin")
     for route in ROUTES[3:9]:
@@ -324,7 +324,7 @@ def test_no_secret(place: Place) -> None:
         assert "AWS_SECRET" not in said
 
 
-def scraped(place: Place, headers: dict[str, str]) -> Samples:
+def scraped(place: PageServer, headers: dict[str, str]) -> Samples:
     request = urllib.request.Request(f"{place.airflow.url}/kafka-s3/metrics", headers=headers)
     with urllib.request.urlopen(request, timeout=60) as answer:
         assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
@@ -333,7 +333,7 @@ def scraped(place: Place, headers: dict[str, str]) -> Samples:
     return parsed_text(body)
 
 
-def test_prometheus_reads_what_its_user_may_see(place: Place) -> None:
+def test_prometheus_reads_what_its_user_may_see(place: PageServer) -> None:
     """With a token or with the cookie of a login: every connector, or those whose DAG the user may read."""
     token = token_of(place, "admin")
     found = scraped(place, {"Authorization": f"Bearer {token}"})
@@ -348,7 +348,7 @@ def test_prometheus_reads_what_its_user_may_see(place: Place) -> None:
     assert {connector for _, connector, _ in guest} == {"orders"}
 
 
-def test_statsd_is_told_what_a_run_committed(place: Place) -> None:
+def test_statsd_is_told_what_a_run_committed(place: PageServer) -> None:
     """The tasks of a real run count its commits where Airflow sends its own metrics."""
     lines = place.statsd.lines(10)
     assert lines.count("airflow.kafka_s3.orders.records:30|c") == 1

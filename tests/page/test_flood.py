@@ -15,8 +15,8 @@ import pytest
 
 from kafka_s3.errors import ConfigurationError
 from tests.export.harness import MemoryExport
+from tests.page.observed import CONNECTOR, ObservedConnector
 from tests.page.serving import BOUND_S, Served, served
-from tests.page.test_observer import CONNECTOR, Seen
 from tests.support import make_settings, request
 from tools.crowd import Crowd, everything
 from tools.parts.hanging import HangingServer
@@ -85,7 +85,7 @@ def test_ids_of_runs_take_the_permission_to_read_runs(
     from kafka_s3.export.run import prepare
     from kafka_s3_airflow.page.model import AirflowFacts, RunFacts
 
-    seen = Seen(tmp_path, facts={"orders": AirflowFacts(False, RunFacts(RUN, "failed"))})
+    seen = ObservedConnector(tmp_path, facts={"orders": AirflowFacts(False, RunFacts(RUN, "failed"))})
     seen.world.produce(0, 4)
     seen.world.run()
     seen.world.produce(0, 4)
@@ -111,7 +111,7 @@ def test_ids_of_runs_take_the_permission_to_read_runs(
 def test_the_folder_is_nobodys_business(airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the connectors' files lie is in no answer: not in the list, not for a DAG of somebody else's, not in what
     is wrong with a file."""
-    seen = Seen(tmp_path)
+    seen = ObservedConnector(tmp_path)
     (tmp_path / "empty.properties").write_text("")
     seen.problem = ConfigurationError(f"{tmp_path}/orders.properties has 1 problem:")
     with served(seen.observer, monkeypatch) as page:
@@ -127,7 +127,7 @@ def test_what_variables_stood_for_is_masked(airflow_db: None, tmp_path: Path, mo
     from dataclasses import replace
 
     settings = replace(make_settings(), hidden=frozenset({"bucket", "topics/ord", "xy"}))
-    seen = Seen(tmp_path, MemoryExport(settings=settings))
+    seen = ObservedConnector(tmp_path, MemoryExport(settings=settings))
     seen.world.produce(0, 4)
     seen.world.run()
     with served(seen.observer, monkeypatch) as page:

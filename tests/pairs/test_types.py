@@ -17,14 +17,14 @@ from tests.pairs.exported import Exported, export, registries_of, settings_of
 from tests.pairs.kinds import avro_bytes, kinds
 from tests.pairs.readers import avro_values, parquet_rows
 from tests.pairs.table import bare
-from tests.pairs.types import TYPES, Example, readme
+from tests.pairs.types import TYPES, TypeExample, readme
 
 EXAMPLES = [
     pytest.param(example, id=f"{row.types}-{number}") for row in TYPES for number, example in enumerate(row.examples)
 ]
 
 
-def exported(example: Example, **more: str) -> tuple[Exported, Schema]:
+def exported(example: TypeExample, **more: str) -> tuple[Exported, Schema]:
     """A record of one field, and another one of the same value: many rows are read in another way than few."""
     fields = [{"name": "f", "type": example.avro}]
     schema = schema_of({"type": "record", "name": "n.Row", "fields": fields})
@@ -45,7 +45,7 @@ def test_readme_has_this_table() -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_a_type_in_json(example: Example) -> None:
+def test_a_type_in_json(example: TypeExample) -> None:
     """The text of the field, letter by letter, with both ways of writing decimals."""
     for way, text in (("BASE64", example.text), ("NUMERIC", example.numeric or example.text)):
         found, _ = exported(example, **{"format.class": "JsonFormat", "json.decimal.format": way})
@@ -53,7 +53,7 @@ def test_a_type_in_json(example: Example) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_a_type_in_avro(example: Example) -> None:
+def test_a_type_in_avro(example: TypeExample) -> None:
     """The same value under the same schema, whatever the type."""
     found, schema = exported(example, **{"format.class": "AvroFormat"})
     assert schema.text.encode() in body(found)
@@ -62,7 +62,7 @@ def test_a_type_in_avro(example: Example) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_a_type_in_columns(example: Example) -> None:
+def test_a_type_in_columns(example: TypeExample) -> None:
     """The column's type, and the value in it; what has no column is refused, and says so."""
     found, _ = exported(example, **{"format.class": "ParquetFormat"})
     if not example.column:

@@ -17,7 +17,7 @@ _NODE = {"type": "record", "name": "n.Node", "fields": [{"name": "next", "type":
 
 
 @dataclass(frozen=True)
-class Example:
+class TypeExample:
     """A field's type and its value; the text in JSON, with NUMERIC where it differs; the column's type and value in
     Parquet, as pyarrow says them."""
 
@@ -36,7 +36,7 @@ class Row:
     types: str
     json: str
     columns: str
-    examples: Sequence[Example]
+    examples: Sequence[TypeExample]
 
 
 def _long(logical: str) -> dict[str, str]:
@@ -49,9 +49,9 @@ TYPES: Sequence[Row] = (
         "the same",
         "the same; int8 and int16 of Connect too",
         (
-            Example("long", 2**63 - 1, "9223372036854775807", "int64", 2**63 - 1),
-            Example("string", "a\u2028😀", '"a\u2028\\uD83D\\uDE00"', "string", "a\u2028😀"),
-            Example({"type": "int", "connect.type": "int16"}, -5, "-5", "int16", -5),
+            TypeExample("long", 2**63 - 1, "9223372036854775807", "int64", 2**63 - 1),
+            TypeExample("string", "a\u2028😀", '"a\u2028\\uD83D\\uDE00"', "string", "a\u2028😀"),
+            TypeExample({"type": "int", "connect.type": "int16"}, -5, "-5", "int16", -5),
         ),
     ),
     Row(
@@ -59,10 +59,10 @@ TYPES: Sequence[Row] = (
         'Java\'s own text (`1.0E10`); `"NaN"`, `"Infinity"`, `"-Infinity"`',
         "the same",
         (
-            Example("float", 0.10000000149011612, "0.1", "float", 0.10000000149011612),
-            Example("double", 1e10, "1.0E10", "double", 1e10),
-            Example("double", math.nan, '"NaN"', "double", math.nan),
-            Example("float", -math.inf, '"-Infinity"', "float", -math.inf),
+            TypeExample("float", 0.10000000149011612, "0.1", "float", 0.10000000149011612),
+            TypeExample("double", 1e10, "1.0E10", "double", 1e10),
+            TypeExample("double", math.nan, '"NaN"', "double", math.nan),
+            TypeExample("float", -math.inf, '"-Infinity"', "float", -math.inf),
         ),
     ),
     Row(
@@ -70,8 +70,8 @@ TYPES: Sequence[Row] = (
         "base64",
         "the same",
         (
-            Example("bytes", b"\xff\0", '"/wA="', "binary", b"\xff\0"),
-            Example(
+            TypeExample("bytes", b"\xff\0", '"/wA="', "binary", b"\xff\0"),
+            TypeExample(
                 {"type": "fixed", "name": "n.F", "size": 2}, b"\xff\0", '"/wA="', "fixed_size_binary[2]", b"\xff\0"
             ),
         ),
@@ -80,15 +80,15 @@ TYPES: Sequence[Row] = (
         "decimal",
         "base64 of its unscaled value; a number with `json.decimal.format=NUMERIC`",
         "decimal, up to 76 digits; a value of more digits than its schema says is refused",
-        (Example(_DECIMAL, b"\xff\x85", '"hQ=="', "decimal128(10, 2)", -123, "-1.23"),),
+        (TypeExample(_DECIMAL, b"\xff\x85", '"hQ=="', "decimal128(10, 2)", -123, "-1.23"),),
     ),
     Row(
         "enum, uuid",
         "text",
         "text",
         (
-            Example(_RED, "RED", '"RED"', "string", "RED"),
-            Example({"type": "string", "logicalType": "uuid"}, "x-1", '"x-1"', "string", "x-1"),
+            TypeExample(_RED, "RED", '"RED"', "string", "RED"),
+            TypeExample({"type": "string", "logicalType": "uuid"}, "x-1", '"x-1"', "string", "x-1"),
         ),
     ),
     Row(
@@ -96,12 +96,12 @@ TYPES: Sequence[Row] = (
         "the number that it is",
         "date, time, timestamp of the same unit; in UTC, local ones without a zone",
         (
-            Example({"type": "int", "logicalType": "date"}, 20000, "20000", "date32[day]", 20000),
-            Example({"type": "int", "logicalType": "time-millis"}, 1, "1", "time32[ms]", 1),
-            Example(_long("time-micros"), 1, "1", "time64[us]", 1),
-            Example(_long("timestamp-millis"), 1, "1", "timestamp[ms, tz=UTC]", 1),
-            Example(_long("timestamp-nanos"), 1, "1", "timestamp[ns, tz=UTC]", 1),
-            Example(_long("local-timestamp-micros"), 1, "1", "timestamp[us]", 1),
+            TypeExample({"type": "int", "logicalType": "date"}, 20000, "20000", "date32[day]", 20000),
+            TypeExample({"type": "int", "logicalType": "time-millis"}, 1, "1", "time32[ms]", 1),
+            TypeExample(_long("time-micros"), 1, "1", "time64[us]", 1),
+            TypeExample(_long("timestamp-millis"), 1, "1", "timestamp[ms, tz=UTC]", 1),
+            TypeExample(_long("timestamp-nanos"), 1, "1", "timestamp[ns, tz=UTC]", 1),
+            TypeExample(_long("local-timestamp-micros"), 1, "1", "timestamp[us]", 1),
         ),
     ),
     Row(
@@ -109,11 +109,11 @@ TYPES: Sequence[Row] = (
         "object, object, list",
         "group, map, list; a record without fields, or inside itself, is refused",
         (
-            Example(_POINT, {"x": 1}, '{"x":1}', "struct<x: int32 not null>", {"x": 1}),
-            Example({"type": "map", "values": "int"}, {"a": 1}, '{"a":1}', "map<string, int32>", {"a": 1}),
-            Example({"type": "array", "items": "int"}, [1], "[1]", "list<element: int32 not null>", [1]),
-            Example({"type": "record", "name": "n.Empty", "fields": []}, {}, "{}"),
-            Example(_NODE, {"next": {"next": None}}, '{"next":{"next":null}}'),
+            TypeExample(_POINT, {"x": 1}, '{"x":1}', "struct<x: int32 not null>", {"x": 1}),
+            TypeExample({"type": "map", "values": "int"}, {"a": 1}, '{"a":1}', "map<string, int32>", {"a": 1}),
+            TypeExample({"type": "array", "items": "int"}, [1], "[1]", "list<element: int32 not null>", [1]),
+            TypeExample({"type": "record", "name": "n.Empty", "fields": []}, {}, "{}"),
+            TypeExample(_NODE, {"next": {"next": None}}, '{"next":{"next":null}}'),
         ),
     ),
     Row(
@@ -121,7 +121,7 @@ TYPES: Sequence[Row] = (
         "list of pairs",
         "list of groups `key`, `value`",
         (
-            Example(
+            TypeExample(
                 {
                     "type": "array",
                     "items": {
@@ -142,8 +142,8 @@ TYPES: Sequence[Row] = (
         "`null`, or the value",
         "a field that may be null",
         (
-            Example(["null", "int"], None, "null", "int32", None),
-            Example(["int", "null"], 5, "5", "int32", 5),
+            TypeExample(["null", "int"], None, "null", "int32", None),
+            TypeExample(["int", "null"], 5, "5", "int32", 5),
         ),
     ),
     Row(
@@ -151,7 +151,7 @@ TYPES: Sequence[Row] = (
         "an object with a name for each type, all but one of them null",
         "a group with a field for each type, all but one of them null",
         (
-            Example(
+            TypeExample(
                 ["null", "int", _RED],
                 Branch("n.Suit", "RED"),
                 '{"int":null,"n.Suit":"RED"}',

@@ -25,7 +25,7 @@ from kafka_s3.verify.verify import verify
 from tests.export.place import TOPIC
 from tests.log.logs import settings_of
 from tests.reexport.test_reexport import NAME
-from tests.reexport.windows import WINDOW, Windows
+from tests.reexport.windows import WINDOW, WindowExport
 from tests.support import MINIMAL, hear, request
 
 # When it may not be.
@@ -33,7 +33,7 @@ from tests.support import MINIMAL, hear, request
 
 def test_a_window_that_the_live_export_has_not_reached_waits() -> None:
     """A window is written once, so not before all of it is exported: one that is not over, or whose records wait."""
-    place = Windows()
+    place = WindowExport()
     with pytest.raises(TemporaryError, match="has exported nothing yet"):
         place.again()
     place.export(110)
@@ -51,7 +51,7 @@ def test_a_window_that_the_live_export_has_not_reached_waits() -> None:
 
 def test_what_is_newer_than_the_window_does_not_hold_it_up() -> None:
     """Positions count, and up to Kafka's first record behind the window alone."""
-    place = Windows()
+    place = WindowExport()
     place.add(110)
     place.run("hour", interval=(100, 200))
     place.add(230, 120)
@@ -60,14 +60,14 @@ def test_what_is_newer_than_the_window_does_not_hold_it_up() -> None:
 
 
 def test_a_run_without_a_window_fails_with_what_to_do() -> None:
-    place = Windows()
+    place = WindowExport()
     with pytest.raises(ConfigurationError, match="(?s)no data interval.*backfill"):
         run(place.exporter(), request(), lambda _: [], hear(place.told))
 
 
 def test_a_partition_without_a_leader_is_waited_for() -> None:
     """Kafka has the records and cannot give them now: a retry will find a leader."""
-    place = Windows()
+    place = WindowExport()
     place.add(110)
     place.run("hour", interval=(100, 200))
     place.broker.lead(TOPIC, 0, up=False)
@@ -79,7 +79,7 @@ def test_a_partition_without_a_leader_is_waited_for() -> None:
 
 def test_two_connectors_do_not_share_the_windows_of_a_topic() -> None:
     """The same topic by another connector under the same prefix is refused, with the property to change."""
-    place, other = Windows(), Windows(name="copy", layout=KeyLayout(topics_dir="elsewhere"))
+    place, other = WindowExport(), WindowExport(name="copy", layout=KeyLayout(topics_dir="elsewhere"))
     other.store, other.broker = place.store, place.broker
     place.export(110)
     other.export()
@@ -94,7 +94,7 @@ def test_two_connectors_do_not_share_the_windows_of_a_topic() -> None:
 
 def test_windows_never_lie_among_live_data() -> None:
     """A blank topics.dir and a topic of the windows' folder's name: refused before anything is written."""
-    place = Windows(layout=KeyLayout(topics_dir=""))
+    place = WindowExport(layout=KeyLayout(topics_dir=""))
     place.settings = replace(place.settings, reexport_dir=TOPIC)
     place.export(110)
     with pytest.raises(ConfigurationError, match="among the live data of topic orders"):
@@ -106,7 +106,7 @@ def test_windows_never_lie_among_live_data() -> None:
 
 def test_verify_and_gc_take_nothing_of_a_window_for_garbage() -> None:
     """Neither is a window's object an orphan, nor its log a part of the live one; a zombie's plan neither."""
-    place = Windows()
+    place = WindowExport()
     place.export(110, 120)
     place.again()
     place.dies_at(CrashPoint.WROTE_OBJECT, window=Interval(0, 115))
@@ -121,7 +121,7 @@ def test_verify_and_gc_take_nothing_of_a_window_for_garbage() -> None:
 
 def test_windows_are_listed_newest_first() -> None:
     """What the page and `status` show: committed or not, what is in it, where, and who wrote it."""
-    place = Windows()
+    place = WindowExport()
     place.export(50, 110, 120, 250)
     place.again("one")
     place.again("two", Interval(200, 300))
@@ -204,7 +204,7 @@ def test_what_cannot_be_configured(more: dict[str, str], said: str) -> None:
 def test_who_looks_at_timestamps(more: dict[str, str], looked_at: bool) -> None:
     """`export.timestamps.enable`, and whatever needs every record's timestamp anyway, lets the log say how old records
     are; it changes no byte of any object, so no hash either."""
-    place = Windows()
+    place = WindowExport()
     by_time = {"locale": "en", "timezone": "UTC"} if "partitioner.class" in more else {}
     place.settings = from_mapping(
         {**MINIMAL, **by_time, "value.converter.schemas.enable": "false", **more}, offline=True

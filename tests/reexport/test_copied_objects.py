@@ -20,7 +20,7 @@ from kafka_s3.settings.formats import FileSettings, Format
 from kafka_s3.settings.run import Policies
 from tests.export.place import TOPIC
 from tests.reexport.test_reexport import NAME
-from tests.reexport.windows import Windows
+from tests.reexport.windows import WindowExport
 
 # Where Kafka no longer has it.
 
@@ -28,7 +28,7 @@ from tests.reexport.windows import Windows
 def test_what_retention_took_is_copied_byte_for_byte() -> None:
     """Objects inside the window are copied with their names, those outside are counted; a range that Kafka still has
     is read, though it is in both."""
-    place = Windows(flush_size=2)
+    place = WindowExport(flush_size=2)
     place.export(110, 120, 210, 220)
     place.export(130, 230)
     place.retain(0, 1)  # a part of the first range is gone, so it is taken from the bucket as a whole
@@ -47,7 +47,7 @@ def test_what_retention_took_is_copied_byte_for_byte() -> None:
 
 def test_records_of_a_topic_created_again_are_those_of_both() -> None:
     """The old topic's objects are copied, the new one's records are read: the same offsets, two generations."""
-    place = Windows(policies=Policies(restart_recreated=True))
+    place = WindowExport(policies=Policies(restart_recreated=True))
     place.export(110, 120)
     place.broker.recreate_topic(TOPIC)
     place.export(130, 140)
@@ -63,7 +63,7 @@ def test_records_of_a_topic_created_again_are_those_of_both() -> None:
 @pytest.mark.parametrize("noticed", [False, True])
 def test_what_an_unclean_election_cut_off_is_copied(noticed: bool) -> None:
     """Below the cut Kafka is read, above it there are other records: whether or not the live log knows by now."""
-    place = Windows(policies=Policies(record_data_loss=True))
+    place = WindowExport(policies=Policies(record_data_loss=True))
     place.export(110, 120)
     place.export(130, 140)
     place.broker.truncate(TOPIC, 0, 2)
@@ -80,7 +80,7 @@ def test_what_an_unclean_election_cut_off_is_copied(noticed: bool) -> None:
 
 def test_what_compaction_took_is_copied() -> None:
     """A log that lacks records in the middle shows when it is read; then the objects are copied, in the same run."""
-    place = Windows()
+    place = WindowExport()
     place.export(110, 120, 130)
     state = place.broker._topics[TOPIC].partitions[0]
     del state.records[1]
@@ -95,7 +95,7 @@ def test_what_compaction_took_is_copied() -> None:
 def test_objects_that_cannot_be_filtered_fail_the_window(dated: bool) -> None:
     """An object without timestamps, or across the window's edge, is not copied: the message names it and says what to
     do, and nothing is written."""
-    place = Windows(dated=dated)
+    place = WindowExport(dated=dated)
     place.export(190, 210)
     place.retain(0, 2)
     before = place.store.contents()
@@ -106,7 +106,7 @@ def test_objects_that_cannot_be_filtered_fail_the_window(dated: bool) -> None:
 
 def test_an_object_that_was_tampered_with_is_not_copied() -> None:
     """A copy is checked against the log: other bytes end the window, and nothing of it is committed."""
-    place = Windows()
+    place = WindowExport()
     place.export(110)
     place.retain(0, 1)
     [made] = place.entries()[1].ranges[0].objects
@@ -121,7 +121,7 @@ def test_an_object_that_was_tampered_with_is_not_copied() -> None:
 def test_companions_are_copied_and_large_objects_in_parts() -> None:
     """Keys beside values keep their names; what is larger than a part is sent in several, and what a copy left open is
     aborted."""
-    place = Windows(part_size=20)
+    place = WindowExport(part_size=20)
     place.store = MemoryStore(part_bytes_min=1)
     place.settings = replace(place.settings, format=replace(place.settings.format, keys=FileSettings(Format.JSON)))
     place.export(110, 120, 130)
@@ -135,9 +135,9 @@ def test_companions_are_copied_and_large_objects_in_parts() -> None:
     assert list(place.store.uploads("reexport/")) == []
 
 
-def scheduled(*hours: int, clock_ms: int = 10**6, **settings: object) -> Windows:
+def scheduled(*hours: int, clock_ms: int = 10**6, **settings: object) -> WindowExport:
     """Hours of 100 ms with two records each, exported by punctual runs that do not look at timestamps."""
-    place = Windows(dated=False, **settings)
+    place = WindowExport(dated=False, **settings)
     for hour in hours:
         place.add(hour * 100 + 10, hour * 100 + 20)
         interval = (hour * 100, hour * 100 + 100)
@@ -158,7 +158,7 @@ def test_old_hours_gone_from_kafka_hold_up_no_later_window() -> None:
 
 def test_an_old_hour_planned_beyond_its_end_is_not_old() -> None:
     """Where a record from the future made a plan read up to the LSO, the plan says so, and proves nothing."""
-    place = Windows(dated=False)
+    place = WindowExport(dated=False)
     place.add(10, 5000, 150)
     place.run("hour 0", interval=(0, 100), now_ms=200)
     assert any("in the future" in note for note in place.plan(1).notes)
@@ -172,7 +172,7 @@ def test_an_old_hour_planned_beyond_its_end_is_not_old() -> None:
 def test_the_index_beside_an_object_says_how_old_it_is() -> None:
     """Objects of Block-GZIP from before the log had timestamps are dated by their indexes, which are checked first."""
     by_index = FileSettings(Format.BLOCK_GZIP)
-    place = Windows(dated=False, flush_size=2)
+    place = WindowExport(dated=False, flush_size=2)
     place.settings = replace(place.settings, format=replace(place.settings.format, file=by_index))
     place.export(110, 120, 210, 220)
     for key, body in place.store.contents().items():
@@ -202,7 +202,7 @@ def test_the_index_beside_an_object_says_how_old_it_is() -> None:
 
 def test_what_dead_runs_left_goes_with_the_commit() -> None:
     """Objects under a window's prefix that its commit does not list, and open uploads, go; strangers' files stay."""
-    place = Windows(flush_size=1, part_size=20)
+    place = WindowExport(flush_size=1, part_size=20)
     place.store = MemoryStore(part_bytes_min=1)
     place.export(110, 120)
     assert place.dies_at(CrashPoint.WROTE_OBJECT)
@@ -222,7 +222,7 @@ def test_what_dead_runs_left_goes_with_the_commit() -> None:
 
 def test_a_window_that_was_deleted_by_hand_is_exported_again() -> None:
     """Objects and log together: then it was never there, and holds what has come late since."""
-    place = Windows()
+    place = WindowExport()
     place.export(110)
     place.again()
     place.export(120)

@@ -20,8 +20,8 @@ from kafka_s3.plan.results import RangeResult
 from kafka_s3.records import Record
 from kafka_s3.reexport.run import prepare, run
 from tests.export.place import TOPIC
-from tests.reexport.windows import WINDOW, Windows
-from tests.scenario.processes import THIS, Died, Fate, Process, What
+from tests.reexport.windows import WINDOW, WindowExport
+from tests.scenario.processes import THIS, Fate, Process, ProcessKilled, What
 from tests.support import hear, request
 
 NAME = "19700101T000000.100Z-19700101T000000.200Z"
@@ -29,9 +29,9 @@ LETTERS = f"_kafka_s3/orders/reexport/{NAME}/rejected/"
 MID_UPLOAD = Fate(What.DIE, 1, after=True, name="PART data")
 
 
-def begun() -> Windows:
+def begun() -> WindowExport:
     """Good and bad records of a window, of which both values and letters are so large that they go out in parts."""
-    place = Windows(flush_size=3, part_size=20, tolerate=True)
+    place = WindowExport(flush_size=3, part_size=20, tolerate=True)
     place.store = MemoryStore(part_bytes_min=1)
     place.add(110, 120, 130)
     bad = (Record(3 + number, b"{oops %d" % number * 20, key=b"k", timestamp_ms=140 + number) for number in range(3))
@@ -41,7 +41,9 @@ def begun() -> Windows:
     return place
 
 
-def again(place: Windows, *fates: Fate, run_id: str = "again", meanwhile: Callable[[], None] | None = None) -> Process:
+def again(
+    place: WindowExport, *fates: Fate, run_id: str = "again", meanwhile: Callable[[], None] | None = None
+) -> Process:
     """A run of the window, with what fate has for it; `meanwhile` happens before its first record is read."""
     program = Process(place.store, place.broker, fates=list(fates))
     exporter = Exporter(place.settings, program.store, program.broker)  # type: ignore[arg-type]
@@ -59,17 +61,17 @@ def again(place: Windows, *fates: Fate, run_id: str = "again", meanwhile: Callab
     return program
 
 
-def dies(place: Windows, fate: Fate, run_id: str = "again") -> None:
-    assert isinstance(again(place, fate, run_id=run_id).error, Died)
+def dies(place: WindowExport, fate: Fate, run_id: str = "again") -> None:
+    assert isinstance(again(place, fate, run_id=run_id).error, ProcessKilled)
 
 
-def succeeds(place: Windows, run_id: str = "again", meanwhile: Callable[[], None] | None = None) -> None:
+def succeeds(place: WindowExport, run_id: str = "again", meanwhile: Callable[[], None] | None = None) -> None:
     error = again(place, run_id=run_id, meanwhile=meanwhile).error
     if error is not None:
         raise error
 
 
-def left(place: Windows) -> list[str]:
+def left(place: WindowExport) -> list[str]:
     """Open uploads, and what lies under the window's keys and is not of its commit."""
     [commit] = place.commits()
     listed = set(keys_of(commit))
@@ -77,20 +79,20 @@ def left(place: Windows) -> list[str]:
     return [f"upload of {each.key}" for each in place.store.uploads("")] + [key for key in keys if key not in listed]
 
 
-def change_flush_size(place: Windows, flush_size: int = 50) -> None:
+def change_flush_size(place: WindowExport, flush_size: int = 50) -> None:
     limits = replace(place.settings.limits, flush_size=flush_size)
     place.settings = replace(place.settings, limits=limits, configuration_sha256=f"flush.size={flush_size}")
 
 
-def by_a_run(place: Windows) -> None:
+def by_a_run(place: WindowExport) -> None:
     succeeds(place, "later")
 
 
-def by_prepare(place: Windows) -> None:
+def by_prepare(place: WindowExport) -> None:
     assert prepare(place.exporter(), request("later", interval=(WINDOW.start_ms, WINDOW.end_ms))) is None
 
 
-def by_gc(place: Windows) -> None:
+def by_gc(place: WindowExport) -> None:
     garbage = collect(place.settings, place.log)
     assert garbage is not None
     deleted = delete(place.log, garbage)
@@ -101,7 +103,7 @@ def by_gc(place: Windows) -> None:
 EVERYBODY = pytest.mark.parametrize("cleans", [by_a_run, by_prepare, by_gc])
 
 
-def check(place: Windows) -> None:
+def check(place: WindowExport) -> None:
     assert left(place) == []
     assert place.rows() == place.expected() != []
 
@@ -126,7 +128,7 @@ def test_a_run_killed_at_any_request_leaves_nothing_behind() -> None:
 
 @EVERYBODY
 def test_a_retry_killed_before_its_sweep_leaves_it_to_others(
-    cleans: Callable[[Windows], None],
+    cleans: Callable[[WindowExport], None],
 ) -> None:
     """The upload of the first try stays open when the second dies between its commit and its sweep."""
     place = begun()
@@ -138,7 +140,7 @@ def test_a_retry_killed_before_its_sweep_leaves_it_to_others(
 
 
 @EVERYBODY
-def test_objects_of_a_voided_plan_go_without_the_runs_sweep(cleans: Callable[[Windows], None]) -> None:
+def test_objects_of_a_voided_plan_go_without_the_runs_sweep(cleans: Callable[[WindowExport], None]) -> None:
     """An object of another flush.size, whose records a plain listing would show twice."""
     place = begun()
     dies(place, Fate(What.DIE, 2, point=CrashPoint.WROTE_OBJECT))
@@ -173,7 +175,7 @@ def test_a_lost_answer_to_a_beginning_leaves_no_upload_open() -> None:
 
 
 @EVERYBODY
-def test_what_a_run_writes_that_slept_through_the_commit_goes(cleans: Callable[[Windows], None]) -> None:
+def test_what_a_run_writes_that_slept_through_the_commit_goes(cleans: Callable[[WindowExport], None]) -> None:
     """Its plan is voided and the window committed and swept when it wakes: it writes its objects, and has lost."""
     place = begun()
     sleeper = again(place, Fate(What.SLEEP, 1, point=CrashPoint.STARTED_RANGE), run_id="sleeper")

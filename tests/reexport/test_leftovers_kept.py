@@ -32,7 +32,7 @@ from tests.reexport.test_leftovers import (
     left,
     succeeds,
 )
-from tests.reexport.windows import Windows
+from tests.reexport.windows import WindowExport
 from tests.scenario.processes import THIS, Fate, What
 from tests.support import MINIMAL
 
@@ -41,7 +41,7 @@ from tests.support import MINIMAL
 
 def test_copies_under_an_older_configuration_s_keys_are_known() -> None:
     """A copy has its original's extension and delimiters, whatever is configured by now."""
-    place = Windows()
+    place = WindowExport()
     place.settings = replace(settings_of(), notes_timestamps=True)
     place.export(110, 120, 130)
     changed = {"directory.delim": "-", "file.delim": "_", "format.class": Format.AVRO.value}
@@ -60,7 +60,7 @@ def test_copies_under_an_older_configuration_s_keys_are_known() -> None:
 
 def test_a_voided_plans_keys_are_those_of_its_configuration() -> None:
     """Other delimiters lead to other folders: what the voided plan wrote there goes all the same."""
-    place = Windows()
+    place = WindowExport()
     place.settings = replace(settings_of(), notes_timestamps=True)
     place.export(110, 120, 130, 140)
     dies(place, Fate(What.DIE, 1, point=CrashPoint.READ_ALL))
@@ -71,10 +71,13 @@ def test_a_voided_plans_keys_are_those_of_its_configuration() -> None:
 
 
 @EVERYBODY
-def test_another_connector_s_windows_are_left_alone(cleans: Callable[[Windows], None]) -> None:
+def test_another_connector_s_windows_are_left_alone(cleans: Callable[[WindowExport], None]) -> None:
     """Two connectors, one folder of windows, the same window, and topics that a delimiter makes hard to tell apart."""
     layout = KeyLayout(directory_delim="-")
-    place, other = Windows(layout=layout), Windows(name="other", layout=replace(layout, topics_dir="elsewhere"))
+    place, other = (
+        WindowExport(layout=layout),
+        WindowExport(name="other", layout=replace(layout, topics_dir="elsewhere")),
+    )
     place.export(110)
     other.store, other.broker = place.store, MemoryBroker()
     other.broker.create_topic("orders-orders", 1)
@@ -91,7 +94,7 @@ def test_another_connector_s_windows_are_left_alone(cleans: Callable[[Windows], 
 
 def test_a_topic_that_another_connector_owns_is_left_alone() -> None:
     """`export.reexport.topics.dir` was changed to a folder where somebody else has the same window of the topic."""
-    place, other = Windows(), Windows(name="other", layout=KeyLayout(topics_dir="elsewhere"))
+    place, other = WindowExport(), WindowExport(name="other", layout=KeyLayout(topics_dir="elsewhere"))
     other.store, other.broker = place.store, place.broker
     other.settings = replace(other.settings, reexport_dir="theirs")
     place.export(110)
@@ -171,7 +174,7 @@ def test_gc_says_which_window_s_log_it_cannot_read() -> None:
     assert any(note.startswith(f"window {NAME} was not looked at: ") for note in garbage.notes)
 
 
-def delete_by_hand(place: Windows) -> None:
+def delete_by_hand(place: WindowExport) -> None:
     for key in place.store.contents():
         if NAME in key:
             place.store.delete(key)
@@ -187,7 +190,7 @@ def test_a_window_that_is_committed_costs_a_handful_of_requests() -> None:
     succeeds(place)
     counted = Counter(name.split()[0] for name in again(place).requests)
     assert counted == {"LIST": 5, "GET": 4, "UPLOADS": 2}
-    empty = Windows()
+    empty = WindowExport()
     empty.export(50)
     empty.export(300)
     succeeds(empty)

@@ -12,14 +12,14 @@ from kafka_s3.ranges import TopicPartition
 from kafka_s3.rewind.rewind import accept_by_hand, look, rewind
 from kafka_s3.settings.run import Policies
 from tests.export.place import TOPIC, DiedError, die
-from tests.reexport.windows import WINDOW, Windows
+from tests.reexport.windows import WINDOW, WindowExport
 from tests.support import LATER_MS, hear, request
 
 TP = TopicPartition(TOPIC, 0)
 FUTURE_MS = 2 * LATER_MS
 
 
-def waits(place: Windows, *said: str, window: Interval = WINDOW) -> None:
+def waits(place: WindowExport, *said: str, window: Interval = WINDOW) -> None:
     """Refused with 75, which names what is missing; nothing is written."""
     before = place.store.contents()
     with pytest.raises(TemporaryError) as refused:
@@ -29,7 +29,7 @@ def waits(place: Windows, *said: str, window: Interval = WINDOW) -> None:
     assert place.store.contents() == before
 
 
-def is_whole(place: Windows, *times: int) -> None:
+def is_whole(place: WindowExport, *times: int) -> None:
     assert place.again().exit_status == EXIT_DONE
     assert [row[2] for row in place.rows()] == list(times)
     assert place.rows() == place.expected()
@@ -38,7 +38,7 @@ def is_whole(place: Windows, *times: int) -> None:
 def test_a_backlog_in_batches_is_waited_for() -> None:
     """A run works off a backlog, its second batch is under way: what is unfinished begins behind the window, and the
     window is refused all the same until its own records are exported."""
-    place = Windows(flush_size=2, batch_records_max=2)
+    place = WindowExport(flush_size=2, batch_records_max=2)
     place.add(110, 120, 130, 140, 150, 160, 230)
     place.before_execute = lambda: setattr(place, "before_execute", die)
     with pytest.raises(DiedError):
@@ -53,7 +53,7 @@ def test_a_backlog_in_batches_is_waited_for() -> None:
 def test_a_partition_that_was_left_out_is_waited_for() -> None:
     """It had no leader while the hour's run was planned. The boundary says that the hour is done; the window waits,
     with the partition's name, while it is away and until it is exported."""
-    place = Windows(2)
+    place = WindowExport(2)
     place.run("before", interval=(0, 100))
     place.add(110)
     place.add(120, partition=1)
@@ -68,7 +68,7 @@ def test_a_partition_that_was_left_out_is_waited_for() -> None:
 
 def test_what_was_rewound_is_waited_for() -> None:
     """The boundary stays where it was, and the position does not."""
-    place = Windows()
+    place = WindowExport()
     place.export(110, 120)
     place.run("hour", interval=(100, 200))
     exporter = place.exporter()
@@ -82,7 +82,7 @@ def test_what_was_rewound_is_waited_for() -> None:
 def test_late_records_that_were_rewound_are_waited_for(dated: bool) -> None:
     """They lie behind Kafka's first record after the window, where positions say nothing; the log knows what it took
     back."""
-    place = Windows(dated=dated)
+    place = WindowExport(dated=dated)
     place.export(110, 230)
     place.export(120)
     exporter = place.exporter()
@@ -94,7 +94,7 @@ def test_late_records_that_were_rewound_are_waited_for(dated: bool) -> None:
 
 def test_what_nobody_can_export_again_is_not_waited_for() -> None:
     """What was rewound was cut off in Kafka before it was exported again: no such offsets come back."""
-    place = Windows()
+    place = WindowExport()
     place.export(110, 230)
     place.export(120)
     exporter = place.exporter()
@@ -105,20 +105,20 @@ def test_what_nobody_can_export_again_is_not_waited_for() -> None:
 
 def test_a_topic_that_began_anew_is_waited_for() -> None:
     """Restarted at 0 by the live export, or not yet: its records of the window are not exported."""
-    place = Windows()
+    place = WindowExport()
     place.export(110)
     place.run("hour", interval=(100, 200))
     place.broker.recreate_topic(TOPIC)
     place.add(120, 130)
     waits(place, "orders-0 is exported up to offset 0,", "go on to 2")
-    place.settings = Windows(policies=Policies(restart_recreated=True)).settings
+    place.settings = WindowExport(policies=Policies(restart_recreated=True)).settings
     place.export()
     is_whole(place, 110, 120, 130)
 
 
 def test_a_topic_that_began_anew_and_is_empty_is_not_waited_for() -> None:
     """Nothing of the window is missing: the old topic's records are exported, and the new one has none."""
-    place = Windows()
+    place = WindowExport()
     place.export(110)
     place.broker.recreate_topic(TOPIC)
     place.add(230)
@@ -127,7 +127,7 @@ def test_a_topic_that_began_anew_and_is_empty_is_not_waited_for() -> None:
 
 def test_records_behind_an_unclean_election_are_waited_for() -> None:
     """The live export has not noticed yet that other records lie below its position."""
-    place = Windows(policies=Policies(record_data_loss=True))
+    place = WindowExport(policies=Policies(record_data_loss=True))
     place.export(110, 120, 130)
     place.run("hour", interval=(100, 200))
     place.broker.truncate(TOPIC, 0, 2)
@@ -139,7 +139,7 @@ def test_records_behind_an_unclean_election_are_waited_for() -> None:
 
 def test_what_kafka_lost_is_waited_for_until_it_is_accepted() -> None:
     """Offsets that were never exported are gone: somebody has to say that the export goes on without them."""
-    place = Windows()
+    place = WindowExport()
     place.export(110)
     place.add(120, 130)
     place.retain(0, 2)
@@ -153,7 +153,7 @@ def test_what_kafka_lost_is_waited_for_until_it_is_accepted() -> None:
 
 def test_a_range_that_failed_is_waited_for() -> None:
     """A bad record of the window stops its partition: the window names it, and what is wrong with it."""
-    place = Windows()
+    place = WindowExport()
     place.add(110)
     place.poison(0)
     place.add(150)
@@ -163,7 +163,7 @@ def test_a_range_that_failed_is_waited_for() -> None:
 
 def test_a_late_record_that_failed_is_waited_for() -> None:
     """It lies behind Kafka's first record after the window, and it is the next one to be exported."""
-    place = Windows(flush_size=2)
+    place = WindowExport(flush_size=2)
     place.export(110, 230)
     place.add(120)
     place.while_reading = lambda: place.broker.lead(TOPIC, 0, up=False)
@@ -179,7 +179,7 @@ def test_a_late_record_that_failed_is_waited_for() -> None:
 def test_one_wrong_clock_does_not_let_a_window_pass() -> None:
     """Kafka's first record after the window is dated in the future: it says nothing of those behind it, whether it is
     exported or not."""
-    place = Windows()
+    place = WindowExport()
     place.export(110)
     place.add(FUTURE_MS, 120)
     waits(place, "orders-0 is exported up to offset 1,", "go on to 3")
@@ -193,7 +193,7 @@ def test_one_wrong_clock_does_not_let_a_window_pass() -> None:
 
 def test_all_partitions_that_are_waited_for_are_named() -> None:
     """Up to ten of them, and how many there are more."""
-    place = Windows(13)
+    place = WindowExport(13)
     place.export(110)
     for partition in range(13):
         place.add(120, partition=partition)
@@ -206,7 +206,7 @@ def test_all_partitions_that_are_waited_for_are_named() -> None:
 
 def test_a_new_partition_is_waited_for() -> None:
     """The live export has not seen it yet, and it has a record of the window."""
-    place = Windows()
+    place = WindowExport()
     place.export(110)
     place.run("hour", interval=(100, 200))
     place.broker.create_topic(TOPIC, 2)

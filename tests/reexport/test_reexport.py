@@ -30,7 +30,7 @@ from kafka_s3.settings.paths import RunTime, TimePartitioner
 from kafka_s3.settings.run import Policies
 from kafka_s3.verify.verify import verify
 from tests.export.place import TOPIC
-from tests.reexport.windows import WINDOW, Windows
+from tests.reexport.windows import WINDOW, WindowExport
 from tests.support import request
 
 NAME = "19700101T000000.100Z-19700101T000000.200Z"
@@ -43,7 +43,7 @@ TP = TopicPartition(TOPIC, 0)
 def test_a_window_holds_its_records_and_has_a_log_of_its_own() -> None:
     """Records of the window out of three commits, the late one too; keys and log are the window's, and what the live
     export has stays as it is."""
-    place = Windows()
+    place = WindowExport()
     place.export(50, 100, 150)
     place.export(199, 200, 300)
     place.export(400, 120)
@@ -64,7 +64,7 @@ def test_a_window_holds_its_records_and_has_a_log_of_its_own() -> None:
 
 def test_every_offset_of_what_was_read_is_accounted_for() -> None:
     """What is outside the window is counted as such, beside tombstones, bad records and offsets without a record."""
-    place = Windows(tolerate=True)
+    place = WindowExport(tolerate=True)
     place.add(150, 90)
     place.broker.append_holes(TOPIC, 0, 2)
     place.broker.append(TOPIC, 0, Record(4, b"{oops", timestamp_ms=160), Record(5, b"{oops", timestamp_ms=300))
@@ -81,7 +81,7 @@ def test_every_offset_of_what_was_read_is_accounted_for() -> None:
 def test_the_log_says_how_old_records_are_if_asked_to() -> None:
     """Ranges and objects have the oldest and newest timestamp of their records, bad ones too in a range; `None` where
     nobody looks, a range without any, or an object with a record that has none."""
-    place = Windows(tolerate=True, flush_size=2)
+    place = WindowExport(tolerate=True, flush_size=2)
     place.broker.append(TOPIC, 0, Record(0, b"{oops", timestamp_ms=7))
     place.export(50, 40, None, 60)
     place.export(None)
@@ -89,14 +89,14 @@ def test_the_log_says_how_old_records_are_if_asked_to() -> None:
     assert (first.min_timestamp_ms, first.max_timestamp_ms) == (7, 60)
     assert [(made.min_timestamp_ms, made.max_timestamp_ms) for made in first.objects] == [(40, 50), (None, None)]
     assert (second.min_timestamp_ms, second.objects[0].max_timestamp_ms) == (None, None)
-    without = Windows(dated=False)
+    without = WindowExport(dated=False)
     without.export(50, 60)
     assert without.entries()[1].ranges[0].min_timestamp_ms is None
 
 
 def test_an_entry_of_an_older_version_has_no_timestamps() -> None:
     """What older versions wrote is read as it is."""
-    place = Windows()
+    place = WindowExport()
     place.export(150)
     [planned] = [place.plan(1)]
     body = encode(planned)
@@ -109,7 +109,7 @@ def test_an_entry_of_an_older_version_has_no_timestamps() -> None:
 
 def test_a_window_without_records_is_committed_without_reading() -> None:
     """Nothing of an hour is an answer too: one entry, no objects, and no Spark is needed."""
-    place = Windows()
+    place = WindowExport()
     place.export(50)
     place.export(300)
     asked = request("empty", interval=(100, 200))
@@ -121,7 +121,7 @@ def test_a_window_without_records_is_committed_without_reading() -> None:
 
 def test_undated_ranges_are_read_from_the_windows_first_offset() -> None:
     """Where the log does not say how old records are, Kafka says where the window can begin; the plan tells of it."""
-    place = Windows(dated=False)
+    place = WindowExport(dated=False)
     place.broker.set_cleanup(TOPIC, "delete")
     place.export(10, 20, 30)
     place.export(40, 150, 90)
@@ -136,7 +136,7 @@ def test_undated_ranges_are_read_from_the_windows_first_offset() -> None:
 
 def test_what_replaced_a_withdrawn_range_is_in_the_window() -> None:
     """Records that were exported twice, with a rewind between, are in the window once."""
-    place = Windows()
+    place = WindowExport()
     place.export(110, 120)
     place.export(130)
     exporter = place.exporter()
@@ -150,7 +150,7 @@ def test_what_replaced_a_withdrawn_range_is_in_the_window() -> None:
 def test_a_wall_clock_path_is_that_of_the_window() -> None:
     """Where paths are the run's time, those of a window are its own, a late record's included."""
     by_minute = TimePartitioner(1, "'at='SSS", "UTC", "en", RunTime())
-    place = Windows(partitioner=by_minute)
+    place = WindowExport(partitioner=by_minute)
     place.add(150)
     place.run("live", interval=(0, 1000))
     place.again()
@@ -162,7 +162,7 @@ def test_a_wall_clock_path_is_that_of_the_window() -> None:
 
 def test_a_committed_window_is_left_as_it_is() -> None:
     """A second run is a quiet success: it does not ask Kafka, and writes nothing."""
-    place = Windows()
+    place = WindowExport()
     place.export(110)
     place.again()
     place.export(120)
@@ -176,7 +176,7 @@ def test_a_committed_window_is_left_as_it_is() -> None:
 
 def test_two_runs_of_one_window_make_one_commit() -> None:
     """The second finishes the first one's plan while that is at work: one commit, which both take for theirs."""
-    place = Windows(flush_size=2)
+    place = WindowExport(flush_size=2)
     place.export(110, 120, 130)
     inner: list[int] = []
 
@@ -193,7 +193,7 @@ def test_two_runs_of_one_window_make_one_commit() -> None:
 
 def test_two_plans_at_the_same_moment() -> None:
     """One of them is written; the other run is fenced, and its retry finds it."""
-    place = Windows()
+    place = WindowExport()
     place.export(110)
     asked = request("first", interval=(100, 200))
 
@@ -233,8 +233,8 @@ def test_a_run_that_died_anywhere_is_finished_by_the_next_one(point: CrashPoint,
     assert (deaths > 0) == (point not in never)
 
 
-def _two_commits(retained: bool) -> Windows:
-    place = Windows(flush_size=2)
+def _two_commits(retained: bool) -> WindowExport:
+    place = WindowExport(flush_size=2)
     place.export(110, 120)
     place.export(90, 130, 140)
     if retained:
@@ -244,7 +244,7 @@ def _two_commits(retained: bool) -> Windows:
 
 def test_a_plan_that_retention_overtook_is_made_anew() -> None:
     """The records vanish between plan and reading: the plan is voided, and the next one copies the objects."""
-    place = Windows()
+    place = WindowExport()
     place.export(110, 120)
 
     def vanish() -> None:
@@ -259,7 +259,7 @@ def test_a_plan_that_retention_overtook_is_made_anew() -> None:
 
 def test_a_bad_record_ends_the_window_and_nothing_is_committed() -> None:
     """Where no bad record may be left out, one in the window fails it; the log says why, the next run tries again."""
-    place = Windows(tolerate=True)
+    place = WindowExport(tolerate=True)
     place.broker.append(TOPIC, 0, Record(0, b"{oops", timestamp_ms=150))
     place.export(160)
     place.settings = replace(place.settings, tolerate_bad_records=False)
@@ -274,7 +274,7 @@ def test_a_bad_record_ends_the_window_and_nothing_is_committed() -> None:
 
 def test_an_open_plan_of_another_configuration_is_voided() -> None:
     """What shapes bytes has changed: the window is planned anew under what is configured now."""
-    place = Windows()
+    place = WindowExport()
     place.export(110)
     assert place.dies_at(CrashPoint.WROTE_PLAN)
     place.settings = replace(place.settings, configuration_sha256="another")
@@ -307,7 +307,7 @@ def test_a_window_holds_exactly_its_committed_records(
 ) -> None:
     """Whatever was exported, rewound, cut off, created again or taken by retention, and wherever a run died before: a
     window that is committed holds exactly the live export's records of its time; one that cannot is not there."""
-    place = Windows(
+    place = WindowExport(
         2, flush_size=flush_size, policies=Policies(record_data_loss=True, restart_recreated=True), dated=True
     )
     place.export(0, 150)
@@ -330,7 +330,7 @@ def test_a_window_holds_exactly_its_committed_records(
     assert verify(place.settings, place.log, None, tell=lambda _: None).ok
 
 
-def _step(place: Windows, name: str, number: int, what: object) -> None:
+def _step(place: WindowExport, name: str, number: int, what: object) -> None:
     tp = TopicPartition(TOPIC, int(number))
     seen = place.broker.offsets([tp])[tp]
     if name == "export":

@@ -13,30 +13,30 @@ from kafka_s3.ranges import TopicPartition
 from kafka_s3.rewind.rewind import look, rewind
 from kafka_s3.settings.run import Policies
 from tests.export.place import TOPIC
-from tests.reexport.windows import Windows
+from tests.reexport.windows import WindowExport
 from tests.support import request
 
 ZERO = TopicPartition(TOPIC, 0)
 
 
-def rewound(place: Windows) -> None:
+def rewound(place: WindowExport) -> None:
     rewind(place.exporter(), look(place.exporter(), {ZERO: 0}), request("back"))
 
 
-def kinds(place: Windows) -> list[Kind]:
+def kinds(place: WindowExport) -> list[Kind]:
     return [entry.kind for entry in place.window_entries()]
 
 
 @pytest.fixture
-def place() -> Windows:
+def place() -> WindowExport:
     """Two commits of the live export."""
-    place = Windows()
+    place = WindowExport()
     place.export(120, 130, 140)
     place.export(150, 160)
     return place
 
 
-def test_a_plan_from_before_a_rewind_is_closed(place: Windows) -> None:
+def test_a_plan_from_before_a_rewind_is_closed(place: WindowExport) -> None:
     """A run died behind its plan, and the live export was rewound: the plan is voided, and the window waits until the
     records are exported again. Then it holds what the live export does."""
     assert place.dies_at(CrashPoint.WROTE_PLAN)
@@ -54,7 +54,7 @@ def test_a_plan_from_before_a_rewind_is_closed(place: Windows) -> None:
     assert {each.generation for each in planned.plan.ranges} == {1}
 
 
-def test_a_rewind_while_a_window_is_read(place: Windows) -> None:
+def test_a_rewind_while_a_window_is_read(place: WindowExport) -> None:
     """Nothing of it is committed: what it read was withdrawn meanwhile."""
     place.before_again = lambda: rewound(place)
     with pytest.raises(TemporaryError):
@@ -62,7 +62,7 @@ def test_a_rewind_while_a_window_is_read(place: Windows) -> None:
     assert kinds(place) == [Kind.VOID]
 
 
-def test_a_plan_from_before_a_rewind_that_was_made_up_for(place: Windows) -> None:
+def test_a_plan_from_before_a_rewind_that_was_made_up_for(place: WindowExport) -> None:
     """What it names is withdrawn, whatever is exported since: it is planned again in the same run."""
     assert place.dies_at(CrashPoint.WROTE_PLAN)
     rewound(place)
@@ -72,7 +72,7 @@ def test_a_plan_from_before_a_rewind_that_was_made_up_for(place: Windows) -> Non
     assert place.rows() == place.expected()
 
 
-def test_a_plan_from_before_a_topic_was_created_again(place: Windows) -> None:
+def test_a_plan_from_before_a_topic_was_created_again(place: WindowExport) -> None:
     """Where that is allowed, its records are copied from the bucket by another plan."""
     assert place.dies_at(CrashPoint.WROTE_PLAN)
     place.settings = replace(place.settings, policies=Policies(record_data_loss=False, restart_recreated=True))
@@ -83,7 +83,7 @@ def test_a_plan_from_before_a_topic_was_created_again(place: Windows) -> None:
     assert place.rows() == place.expected()
 
 
-def test_a_plan_goes_on_over_later_commits(place: Windows) -> None:
+def test_a_plan_goes_on_over_later_commits(place: WindowExport) -> None:
     """Only what withdraws closes it: a plan of a run that died is finished as it was planned."""
     assert place.dies_at(CrashPoint.WROTE_PLAN)
     place.export(170, 310)

@@ -15,7 +15,7 @@ from kafka_s3.plan import ends
 from kafka_s3.ranges import TopicPartition
 from tests.export.place import TOPIC
 from tests.reexport.test_copied_objects import scheduled
-from tests.reexport.windows import WINDOW, Windows
+from tests.reexport.windows import WINDOW, WindowExport
 from tests.support import request
 
 TP = TopicPartition(TOPIC, 0)
@@ -24,7 +24,7 @@ COPIES = "cannot be exported again"
 Partition = tuple[TopicPartition, ...]
 
 
-def while_it_is_asked(place: Windows, happens: object) -> None:
+def while_it_is_asked(place: WindowExport, happens: object) -> None:
     """Something happens in Kafka when it has said where its logs begin, and before it says where the window does."""
     asked = place.broker.offsets_for_time
 
@@ -40,7 +40,7 @@ def while_it_is_asked(place: Windows, happens: object) -> None:
 def test_retention_between_two_questions_hides_no_record(policy: str | None) -> None:
     """The window's first offset is asked for when its records are gone: their range is not taken for too old, but for
     one that Kafka has no longer, and its objects cannot be filtered."""
-    place = Windows(dated=False)
+    place = WindowExport(dated=False)
     if policy is not None:
         place.broker.set_cleanup(TOPIC, policy)
     place.export(110, 120, 130)
@@ -53,7 +53,7 @@ def test_retention_between_two_questions_hides_no_record(policy: str | None) -> 
 
 def test_a_topic_made_anew_meanwhile_hides_no_record() -> None:
     """The answer is about the new topic's records: the old one's are in the bucket alone."""
-    place = Windows(dated=False)
+    place = WindowExport(dated=False)
     place.broker.set_cleanup(TOPIC, "delete")
     place.export(110, 120)
     place.export(210)
@@ -64,7 +64,7 @@ def test_a_topic_made_anew_meanwhile_hides_no_record() -> None:
 
 def test_a_topic_deleted_between_two_questions_hides_no_record() -> None:
     """The question has no answer then; what is left is in the bucket."""
-    place = Windows(dated=False)
+    place = WindowExport(dated=False)
     place.export(110, 120)
     place.export(210)
     while_it_is_asked(place, lambda: TOPIC in place.broker._topics and place.broker.delete_topic(TOPIC))
@@ -74,7 +74,7 @@ def test_a_topic_deleted_between_two_questions_hides_no_record() -> None:
 
 def test_an_unclean_election_meanwhile_hides_no_record() -> None:
     """The log parts below what was exported: the answer is about other records."""
-    place = Windows(dated=False)
+    place = WindowExport(dated=False)
     place.broker.set_cleanup(TOPIC, "delete")
     place.export(110, 120)
     place.export(210)
@@ -93,7 +93,7 @@ def test_an_unclean_election_meanwhile_hides_no_record() -> None:
 def test_compaction_in_front_of_the_window_hides_no_record(gone: int, policies: tuple[str, ...]) -> None:
     """Kafka's first offset of the window lies behind a record of the window that is gone. Where a topic may be
     compacted (or nobody may know), ranges without timestamps are read from their start, and the hole shows."""
-    place = Windows(dated=False)
+    place = WindowExport(dated=False)
     if policies:
         place.broker.set_cleanup(TOPIC, *policies)
     place.export(90, 110, 120, 130)
@@ -105,7 +105,7 @@ def test_compaction_in_front_of_the_window_hides_no_record(gone: int, policies: 
 
 def test_compaction_of_a_whole_range_hides_no_record() -> None:
     """A late record in a range of older ones: with it, nothing is left of the window in front of Kafka's answer."""
-    place = Windows(dated=False)
+    place = WindowExport(dated=False)
     place.broker.set_cleanup(TOPIC, "compact")
     place.export(90, 110)
     place.export(150)
@@ -116,7 +116,7 @@ def test_compaction_of_a_whole_range_hides_no_record() -> None:
 
 def test_a_compacted_topics_window_is_whole_if_nothing_is_gone() -> None:
     """Read from the start of its ranges, which the plan says; holes that were there when it was exported are none."""
-    place = Windows(dated=False)
+    place = WindowExport(dated=False)
     place.broker.set_cleanup(TOPIC, "compact")
     place.broker.append_holes(TOPIC, 0, 2)
     place.export(90, 110, 120)
@@ -144,10 +144,10 @@ def test_hours_that_are_surely_older_are_not_read_whole() -> None:
 # What a plan says of the age of its records.
 
 
-def bent(die_first: bool) -> Windows:
+def bent(die_first: bool) -> WindowExport:
     """One record from the future: the run of the hour before the window reads up to the end, window's records included.
     With `die_first` its first plan is voided, and the one that is committed goes by the ends of that."""
-    place = Windows(dated=False)
+    place = WindowExport(dated=False)
     place.run("first sight", interval=(-100, 0), now_ms=150)
     place.add(20, FUTURE_MS, 150)
     if die_first:
@@ -188,7 +188,7 @@ def test_reworded_notes_change_no_window(monkeypatch: pytest.MonkeyPatch, die_fi
     assert calm.rows() == calm.expected() != []
 
 
-def reword(place: Windows, seq: int, words: str) -> None:
+def reword(place: WindowExport, seq: int, words: str) -> None:
     """Other notes in a plan that is in the bucket already."""
     planned = place.log.plan(seq)
     if planned is not None:
@@ -212,7 +212,7 @@ def test_plans_of_older_versions_are_read_by_their_notes(die_first: bool) -> Non
     assert calm.rows() == calm.expected() != []
 
 
-def make_older(place: Windows, seq: int) -> None:
+def make_older(place: WindowExport, seq: int) -> None:
     """A plan as versions wrote it that said by notes alone where a rule was bent, and that once in a run."""
     key = place.log.layout.plan_key(seq)
     body = place.store.contents().get(key)
@@ -234,7 +234,7 @@ def test_the_hours_of_a_run_in_batches_are_known_to_be_old() -> None:
 def test_an_end_below_another_leader_s_records_says_nothing() -> None:
     """A later batch goes by the end that the first one wrote down. An unclean election above the position changed what
     lies in front of it: newer records, which are not taken for old."""
-    place = Windows(dated=False, flush_size=1, batch_records_max=1)
+    place = WindowExport(dated=False, flush_size=1, batch_records_max=1)
     place.run("first sight", interval=(-100, 0), now_ms=150)
     place.add(10, 20, 30)
 

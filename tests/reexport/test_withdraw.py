@@ -24,34 +24,34 @@ from kafka_s3.settings.run import Policies
 from tests.export.overtaken import Overtaken
 from tests.export.place import TOPIC
 from tests.reexport.test_leftovers import NAME, again, change_flush_size
-from tests.reexport.windows import WINDOW, Row, Windows
+from tests.reexport.windows import WINDOW, Row, WindowExport
 from tests.scenario.processes import THIS, Fate, What
 from tests.support import hear, request
 
 ASKED = request("by hand", interval=(WINDOW.start_ms, WINDOW.end_ms))
 
 
-def withdrawn(place: Windows) -> bool:
+def withdrawn(place: WindowExport) -> bool:
     return withdraw(place.exporter(), ASKED, hear(place.told))
 
 
-def now(place: Windows) -> list[Row]:
+def now(place: WindowExport) -> list[Row]:
     """What a reader of the window's log finds, over what was withdrawn."""
     taken = newest_first(each.entry for each in place.window_log().entries())
     return place._rows(made for each in taken for done in each.ranges for made in done.objects)
 
 
-def names(place: Windows) -> list[str]:
+def names(place: WindowExport) -> list[str]:
     return [key.rpartition("/")[2] for key in place.keys_of_windows()]
 
 
-def collected(place: Windows) -> None:
+def collected(place: WindowExport) -> None:
     garbage = collect(place.settings, place.log)
     assert garbage is not None
     assert delete(place.log, garbage).complete
 
 
-def anew(place: Windows, run_id: str = "anew") -> int:
+def anew(place: WindowExport, run_id: str = "anew") -> int:
     asked = replace(ASKED, run_id=run_id)
     mine = of_window(place.settings, WINDOW)
     report = run(
@@ -67,7 +67,7 @@ def anew(place: Windows, run_id: str = "anew") -> int:
 def test_a_withdrawn_window_is_exported_under_other_names() -> None:
     """The log goes on: commit, withdrawal, commit. A reader of it finds what is exported by now, late records too, and
     what the first export wrote is deleted with the second one's commit."""
-    place = Windows()
+    place = WindowExport()
     place.export(110)
     place.again()
     place.export(120)
@@ -85,7 +85,7 @@ def test_a_withdrawn_window_is_exported_under_other_names() -> None:
 
 def test_what_is_not_committed_cannot_be_withdrawn() -> None:
     """Neither a window that was never exported, nor one that is withdrawn already: it is said, and nothing written."""
-    place = Windows()
+    place = WindowExport()
     place.export(110)
     assert not withdrawn(place)
     place.again()
@@ -98,7 +98,7 @@ def test_what_is_not_committed_cannot_be_withdrawn() -> None:
 
 def test_gc_deletes_what_a_withdrawn_window_held() -> None:
     """No reader takes it any more: objects, companions and dead letters go, the log and the live export stay."""
-    place = Windows(tolerate=True)
+    place = WindowExport(tolerate=True)
     place.broker.append(TOPIC, 0, Record(0, b"{oops", timestamp_ms=150))
     place.export(160, 170, 180)
     place.again()
@@ -118,7 +118,7 @@ def test_gc_deletes_what_a_withdrawn_window_held() -> None:
 
 def test_names_never_meet_those_of_the_live_log_s_generations() -> None:
     """Two generations of the live export in one window, withdrawn twice: no name is used again."""
-    place = Windows(policies=Policies(restart_recreated=True))
+    place = WindowExport(policies=Policies(restart_recreated=True))
     place.export(110, 120)
     place.broker.recreate_topic(TOPIC)
     place.export(130, 140)
@@ -135,7 +135,7 @@ def test_names_never_meet_those_of_the_live_log_s_generations() -> None:
 
 def test_an_empty_window_that_is_withdrawn_has_other_names_too() -> None:
     """Its commit lists nothing, but runs before it may have written under its names, and gc may be about to delete."""
-    place = Windows()
+    place = WindowExport()
     place.export(50)
     place.export(300)
     place.again()
@@ -150,7 +150,7 @@ def test_an_empty_window_that_is_withdrawn_has_other_names_too() -> None:
 def test_a_collection_takes_nothing_that_is_exported_again(method: str) -> None:
     """A zombie left an object and an open upload. `gc --delete` looks, and is overtaken: the window is withdrawn and
     exported with the very bounds of the zombie's. Nothing that the new commit lists is deleted."""
-    place = Windows(flush_size=3)
+    place = WindowExport(flush_size=3)
     place.export(110, 120, 130, 140, 150, 160)
     place.again()
     stray = place.keys_of_windows()[0].replace("0000000000", "0000000002")
@@ -177,7 +177,7 @@ def test_a_collection_takes_nothing_that_is_exported_again(method: str) -> None:
 
 def test_a_collection_under_a_window_in_progress_waits() -> None:
     """It is withdrawn, and its next run is at work: what that one has written is left alone, what was before is not."""
-    place = Windows()
+    place = WindowExport()
     place.export(110)
     place.again()
     withdrawn(place)
@@ -191,7 +191,7 @@ def test_a_collection_under_a_window_in_progress_waits() -> None:
 
 def test_a_late_commit_finds_its_slot_taken() -> None:
     """A run slept in front of its commit while the window was committed, withdrawn and exported once more."""
-    place = Windows()
+    place = WindowExport()
     place.export(110)
     sleeper = again(place, Fate(What.SLEEP, 1, point=CrashPoint.COMMITTING), run_id="sleeper")
     change_flush_size(place)
@@ -208,7 +208,7 @@ def test_a_late_commit_finds_its_slot_taken() -> None:
 
 def test_two_withdrawals_at_once_make_one() -> None:
     """The second is fenced, and so it is when a window was exported once more in between."""
-    place = Windows()
+    place = WindowExport()
     place.export(110)
     place.again()
     slow = Overtaken(place.store, "put_if_absent", lambda: (withdrawn(place), place.again("once more"))[0])  # type: ignore[arg-type,func-returns-value]
@@ -221,7 +221,7 @@ def test_two_withdrawals_at_once_make_one() -> None:
 def test_anew_withdraws_and_exports_in_one_run() -> None:
     """What another run has committed; a second time by the same run nothing is left to do. Without a commit it is an
     export like any other."""
-    place = Windows()
+    place = WindowExport()
     place.export(110)
     assert anew(place, "first") == EXIT_DONE
     assert [each.kind for each in place.window_entries()] == [Kind.COMMIT]
@@ -242,14 +242,14 @@ def test_anew_withdraws_and_exports_in_one_run() -> None:
 
 def test_anew_leaves_a_window_that_cannot_be_exported_again() -> None:
     """Its records are gone from Kafka and cannot be filtered, or some wait for the live export: it stays committed."""
-    place = Windows()
+    place = WindowExport()
     place.export(190, 210)
     place.again()
     before = place.store.contents()
     place.retain(0, 2)
     with pytest.raises(DataError, match="cannot be exported again"):
         anew(place)
-    fresh = Windows()
+    fresh = WindowExport()
     fresh.export(110)
     fresh.again()
     fresh.add(120)
@@ -265,7 +265,7 @@ def test_anew_leaves_a_window_that_cannot_be_exported_again() -> None:
 def test_copied_letters_are_the_window_s_own() -> None:
     """Kafka has lost the records: the letters of the window's time go into an object of the window, which no live entry
     lists; those of another time are counted as outside, as where they are read."""
-    place = Windows(tolerate=True)
+    place = WindowExport(tolerate=True)
     bad = (Record(at, b"{oops", timestamp_ms=stamp) for at, stamp in enumerate((90, 150, 160, 250)))
     place.broker.append(TOPIC, 0, *bad)
     place.export(*range(170, 179))
@@ -288,7 +288,7 @@ def test_copied_letters_are_the_window_s_own() -> None:
 
 def test_a_copied_range_without_letters_lists_none() -> None:
     """Its bad records are all of another time."""
-    place = Windows(tolerate=True)
+    place = WindowExport(tolerate=True)
     place.broker.append(TOPIC, 0, Record(0, b"{oops", timestamp_ms=90))
     place.export(150, 151, 152)
     place.retain(0, 4)

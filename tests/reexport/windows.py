@@ -18,14 +18,14 @@ from kafka_s3.plan.results import RangeResult
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
 from kafka_s3.reexport.run import run as run_again
-from tests.export.place import TOPIC, DiedError, Place
+from tests.export.place import TOPIC, DiedError, SimpleExport
 from tests.support import hear, request, rows_of
 
 WINDOW = Interval(100, 200)
 Row = tuple[int, int, int]  # partition, the record's number, its timestamp
 
 
-class Windows(Place):
+class WindowExport(SimpleExport):
     """`dated`: the live log says how old its records are."""
 
     def __init__(self, partitions: int = 1, *, dated: bool = True, **settings: object) -> None:

@@ -22,7 +22,7 @@ from kafka_s3.report.health import Health, look
 from kafka_s3.report.status import problems
 from kafka_s3.settings.connect import DeadLetters
 from kafka_s3.settings.run import Policies
-from tests.export.place import TOPIC, Place
+from tests.export.place import TOPIC, SimpleExport
 
 CONFIG = "/connectors/orders.properties"
 NOW_MS = 10**12
@@ -41,7 +41,7 @@ class Shown:
 class Patient:
     """One connector. `OPERATIONS` names what may happen to it."""
 
-    place: Place = field(default_factory=Place)
+    place: SimpleExport = field(default_factory=SimpleExport)
     kafka_is_up: bool = True
     letters_arrive: bool = True
     runs: int = 0

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafka_s3.export.diagnosis import Said
-from tests.export.place import Place
+from tests.export.place import SimpleExport
 from tests.report.attention import CONFIG, OPERATIONS, Patient
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -121,7 +121,7 @@ def test_letters_that_were_never_sent_are_said() -> None:
 def test_a_commit_of_rejected_records_is_not_ok_anywhere() -> None:
     """All of 40 records rejected: the run ends with 65 and says how many, at which stage, why and how to get them
     back; so does every place, until a commit of the topic has fewer, or the topic is rewound."""
-    patient = Patient(Place(1))
+    patient = Patient(SimpleExport(1))
     patient.tolerate()
     for _ in range(40):
         patient.place.poison(0)
@@ -145,7 +145,7 @@ def test_a_commit_of_rejected_records_is_not_ok_anywhere() -> None:
 
 def test_few_rejected_records_are_told_and_ok() -> None:
     """Below the fraction a run says how many it rejected and how to get them back, and all is in order."""
-    patient = Patient(Place(1))
+    patient = Patient(SimpleExport(1))
     patient.tolerate()
     patient.place.produce(0, 9)
     patient.place.poison(0)
@@ -164,7 +164,7 @@ def test_a_rewound_topic_has_no_rejected_records() -> None:
     from kafka_s3.rewind.rewind import look, rewind
     from tests.support import request
 
-    patient = Patient(Place(1))
+    patient = Patient(SimpleExport(1))
     patient.tolerate()
     patient.place.poison(0)
     patient.run()

@@ -15,15 +15,15 @@ from kafka_s3.settings.kafka import KafkaSettings
 from kafka_s3.settings.run import Policies
 from kafka_s3.verify.verify import verify
 from tests.export.harness import MemoryExport
-from tests.export.place import TOPIC, Place
+from tests.export.place import TOPIC, SimpleExport
 from tests.support import hear, identified, make_settings, request, rows_of
 
 TP = TopicPartition(TOPIC, 0)
 
 
-def exported(*counts: int, **settings: object) -> Place:
+def exported(*counts: int, **settings: object) -> SimpleExport:
     """One run of partition 0 for each count, and three records of partition 1 in the first."""
-    place = Place(**settings)
+    place = SimpleExport(**settings)
     place.produce(1, 3)
     for number, count in enumerate(counts):
         place.produce(0, count)
@@ -31,13 +31,13 @@ def exported(*counts: int, **settings: object) -> Place:
     return place
 
 
-def go_back(place: Place, to: int) -> Found:
+def go_back(place: SimpleExport, to: int) -> Found:
     found = look(place.exporter(), {TP: to})
     rewind(place.exporter(), found, request("by-hand"))
     return found
 
 
-def read_log(place: Place, partition: int = 0) -> list[int]:
+def read_log(place: SimpleExport, partition: int = 0) -> list[int]:
     """The offsets that a reader of the log finds: it skips the ranges that are withdrawn."""
     contents = place.store.contents()
     live: list[tuple[int, list[int]]] = []
@@ -94,7 +94,7 @@ def test_a_second_rewind_below_the_first() -> None:
 
 def test_before_the_first_sight_if_kafka_has_it() -> None:
     """auto.offset.reset=latest began at 5: what is older can be had, too, and nothing is withdrawn for it twice."""
-    place = Place(start="latest")
+    place = SimpleExport(start="latest")
     place.produce(0, 5)
     place.run("first")
     place.produce(0, 2)
@@ -232,7 +232,7 @@ def test_records_of_a_partition_that_was_gone_for_a_while_stay() -> None:
 
 def test_without_a_log_there_is_nothing_to_rewind() -> None:
     with pytest.raises(LogMissing, match="nothing to rewind"):
-        look(Place().exporter(), {TP: 0})
+        look(SimpleExport().exporter(), {TP: 0})
 
 
 # Accepting.

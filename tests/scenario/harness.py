@@ -51,7 +51,7 @@ PARTITIONERS: tuple[Partitioner, ...] = (
 
 
 @dataclass(frozen=True)
-class Shape:
+class HistoryShape:
     """What a user may change between two runs, and what shapes bytes."""
 
     flush_size: int = 2
@@ -65,7 +65,7 @@ class HistoryExport:
     stops its partition for good."""
 
     sides: bool = False
-    shape: Shape = Shape()  # frozen
+    shape: HistoryShape = HistoryShape()  # frozen
     engine: Engine = THIS
     engines: list[Engine] = field(default_factory=lambda: [THIS])
     kafka: Kafka = field(default_factory=Kafka)

@@ -15,7 +15,15 @@ from kafka_s3.crash_points import CrashPoint
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.run import Policies
-from tests.scenario.harness import ANCIENT_MS, FUTURE_MS, MINUTE_MS, PARTITIONERS, SLEEPERS_MAX, HistoryExport, Shape
+from tests.scenario.harness import (
+    ANCIENT_MS,
+    FUTURE_MS,
+    MINUTE_MS,
+    PARTITIONERS,
+    SLEEPERS_MAX,
+    HistoryExport,
+    HistoryShape,
+)
 from tests.scenario.kafka import Sort
 from tests.scenario.processes import THIS, Engine, Fate, What
 
@@ -33,7 +41,7 @@ points = st.sampled_from([*CrashPoint, *LATE, *LATE])
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlannedRun:
     """What a run is asked for, after some records more."""
 
     boundaries: int | None = None
@@ -42,7 +50,7 @@ class Asked:
     more: int = 0
 
 
-asked = st.builds(Asked, boundaries, clock_shifts, st.booleans(), st.integers(0, 3))
+asked = st.builds(PlannedRun, boundaries, clock_shifts, st.booleans(), st.integers(0, 3))
 
 
 class Change(enum.Enum):
@@ -77,7 +85,7 @@ class Histories(RuleBasedStateMachine):
     @initialize(data=st.data(), partitioner=st.sampled_from(PARTITIONERS), gzip=st.booleans())
     def begin(self, data: st.DataObject, partitioner: Any, gzip: bool) -> None:
         sides = data.draw(st.sampled_from(self.sides), "sides")
-        self.world = self.world_type(sides, Shape(partitioner=partitioner, gzip=gzip))
+        self.world = self.world_type(sides, HistoryShape(partitioner=partitioner, gzip=gzip))
         for tp in self.world.tps():
             self.world.produce(tp, Sort.PLAIN, 4, [0])
 
@@ -151,7 +159,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(flush_size=st.sampled_from([2, 3]), partitioner=st.sampled_from(PARTITIONERS), gzip=st.booleans())
     def reconfigure(self, flush_size: int, partitioner: Any, gzip: bool) -> None:
-        self.world.shape = Shape(flush_size, partitioner, gzip)
+        self.world.shape = HistoryShape(flush_size, partitioner, gzip)
 
     @rule()
     def move_to_another_machine(self) -> None:
@@ -189,11 +197,11 @@ class Histories(RuleBasedStateMachine):
     # Runs.
 
     @rule(asked=asked)
-    def run(self, asked: Asked) -> None:
+    def run(self, asked: PlannedRun) -> None:
         self.world.undisturbed(self.ask(asked))
 
     @rule(asked=asked, fate=fates(What.DIE), change=st.sampled_from([None, *Change]))
-    def die(self, asked: Asked, fate: Fate, change: Change | None) -> None:
+    def die(self, asked: PlannedRun, fate: Fate, change: Change | None) -> None:
         """And somebody changes something before the next run."""
         self.world.run(self.ask(asked), [fate])
         match change:
@@ -205,7 +213,7 @@ class Histories(RuleBasedStateMachine):
                 self.upgrade(False)
 
     @rule(asked=asked, fate=fates(What.FAIL))
-    def get_errors(self, asked: Asked, fate: Fate) -> None:
+    def get_errors(self, asked: PlannedRun, fate: Fate) -> None:
         self.world.run(self.ask(asked), [fate])
 
     @precondition(lambda self: len(self.world.sleepers) < SLEEPERS_MAX)
@@ -214,7 +222,7 @@ class Histories(RuleBasedStateMachine):
         fate=fates(What.SLEEP),
         then=st.lists(st.one_of(fates(What.DIE), fates(What.FAIL), fates(What.SLEEP)), max_size=1),
     )
-    def fall_asleep(self, asked: Asked, fate: Fate, then: list[Fate]) -> None:
+    def fall_asleep(self, asked: PlannedRun, fate: Fate, then: list[Fate]) -> None:
         self.world.run(self.ask(asked), [fate, *then])
 
     @precondition(lambda self: len(self.world.sleepers) < SLEEPERS_MAX)
@@ -226,7 +234,9 @@ class Histories(RuleBasedStateMachine):
         offsets=st.integers(1, 6),
         what=st.sampled_from(["truncate", "expire", "recreate"]),
     )
-    def change_kafka_under_a_run(self, asked: Asked, at: int, name: str, which: int, offsets: int, what: str) -> None:
+    def change_kafka_under_a_run(
+        self, asked: PlannedRun, at: int, name: str, which: int, offsets: int, what: str
+    ) -> None:
         """It wakes at once, and finds other records at the offsets that it planned, or none."""
         process = self.world.run(self.ask(asked), [Fate(What.SLEEP, at, after=True, name=name)])
         tp = self.tp(which)
@@ -242,7 +252,7 @@ class Histories(RuleBasedStateMachine):
 
     @precondition(lambda self: len(self.world.sleepers) < SLEEPERS_MAX)
     @rule(asked=asked, at=st.integers(1, 3))
-    def collect_under_a_run(self, asked: Asked, at: int) -> None:
+    def collect_under_a_run(self, asked: PlannedRun, at: int) -> None:
         """It wakes at once, and commits what nobody listed when the garbage was looked for."""
         process = self.world.run(self.ask(asked), [Fate(What.SLEEP, at, after=True, name="PUT data")])
         self.world.collect()
@@ -263,9 +273,9 @@ class Histories(RuleBasedStateMachine):
     @rule(which=small)
     def run_an_older_release(self, which: int) -> None:
         older: list[Engine] = self.world.engines[:-1]
-        self.world.run_an_older_one(self.ask(Asked()), older[which % len(older)])
+        self.world.run_an_older_one(self.ask(PlannedRun()), older[which % len(older)])
 
-    def ask(self, asked: Asked) -> RunRequest:
+    def ask(self, asked: PlannedRun) -> RunRequest:
         for number in range(asked.more):
             self.world.produce(self.tp(number), Sort.PLAIN, 2, [0])
         return self.world.ask(boundaries=asked.boundaries, clock_shift_ms=asked.clock_shift_ms, again=asked.again)

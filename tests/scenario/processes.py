@@ -31,7 +31,7 @@ from kafka_s3.reexport import plan, select
 Answer = TypeVar("Answer")
 
 
-class Died(BaseException):
+class ProcessKilled(BaseException):
     """kill -9: nothing of this program runs any more."""
 
 
@@ -134,8 +134,8 @@ class Process:
         return StoreSide(self)
 
     @property
-    def broker(self) -> BrokerSide:
-        return BrokerSide(self)
+    def broker(self) -> ProcessBroker:
+        return ProcessBroker(self)
 
     def start(self, body: Callable[[], object]) -> None:
         """Run until it ends or sleeps. Whatever is neither an error for people nor a death is raised here."""
@@ -177,13 +177,13 @@ class Process:
 
     def _meet(self, now: Callable[[Fate], bool], unavailable: type[ExporterError] | None) -> None:
         if self.dead:
-            raise Died
+            raise ProcessKilled
         for fate in [fate for fate in self.fates if now(fate)]:
             self.fates.remove(fate)
             match fate.what:
                 case What.DIE:
                     self.dead = True
-                    raise Died
+                    raise ProcessKilled
                 case What.SLEEP:
                     self._sleep()
                 case What.FAIL:
@@ -198,7 +198,7 @@ class Process:
         self._go.acquire()
         self.asleep = False
         if self.dead:
-            raise Died
+            raise ProcessKilled
 
     def _run(self, body: Callable[[], object], ended: Callable[[], object]) -> None:
         try:
@@ -223,7 +223,7 @@ class Process:
     def _ended(self) -> None:
         crash_points.listener = None
         READER.install()
-        if self.error is not None and not isinstance(self.error, ExporterError | Died):
+        if self.error is not None and not isinstance(self.error, ExporterError | ProcessKilled):
             raise self.error
 
 
@@ -311,7 +311,7 @@ class UploadSide:
 
 
 @dataclass
-class BrokerSide:
+class ProcessBroker:
     """The `Broker` and `RecordSource` of one program; each batch that it reads is a request."""
 
     process: Process
@@ -320,12 +320,12 @@ class BrokerSide:
         method = getattr(self.process.inner_broker, name)
         return lambda *given: self.process.request(name, lambda: method(*given), KafkaUnavailable)
 
-    def open(self, offsets: OffsetRange) -> ReaderSide:
-        return ReaderSide(self.process, self.process.inner_broker.open(offsets))
+    def open(self, offsets: OffsetRange) -> ProcessReader:
+        return ProcessReader(self.process, self.process.inner_broker.open(offsets))
 
 
 @dataclass
-class ReaderSide:
+class ProcessReader:
     """A `RangeReader` of one program."""
 
     process: Process

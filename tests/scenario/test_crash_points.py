@@ -14,10 +14,10 @@ import pytest
 from kafka_s3.crash_points import CrashPoint
 from kafka_s3.dead_letter import letters_layout
 from kafka_s3.naming import KeyLayout, format_data_key
-from tests.scenario.harness import HistoryExport, Shape
+from tests.scenario.harness import HistoryExport, HistoryShape
 from tests.scenario.kafka import Sort
 from tests.scenario.ledger import LOG, name_of
-from tests.scenario.processes import THIS, Died, Fate, Process, What
+from tests.scenario.processes import THIS, Fate, Process, ProcessKilled, What
 
 FOR_EVER = 10**6
 #: Requests of a run, and of its retry, that writes objects at once and in parts.
@@ -64,7 +64,7 @@ def faults(sides: bool) -> list[Fault]:
 def make_world(sides: bool) -> HistoryExport:
     """Three partitions that one plan exports: objects of one request and of several parts; with `sides` families of
     values, keys and headers, and dead letters."""
-    world = HistoryExport(sides, Shape(flush_size=4), batch_records_max=100)
+    world = HistoryExport(sides, HistoryShape(flush_size=4), batch_records_max=100)
     for tp in world.tps():
         world.produce(tp, Sort.PLAIN, 5, [0])
         world.produce(tp, Sort.TOMBSTONE, 1, [0])
@@ -117,7 +117,7 @@ def test_every_place_to_die_is_passed() -> None:
     """No named point is without a call: a run that dies, and one that finishes its plan, pass all of them."""
     world = make_world(sides=True)
     first = run(world, [Fate(What.DIE, 1, point=CrashPoint.READ_ALL)])
-    assert isinstance(first.error, Died)
+    assert isinstance(first.error, ProcessKilled)
     second = run(world)
     assert second.error is None
     passed = {*first.passed, *second.passed}
@@ -155,7 +155,7 @@ def test_whoever_comes_after_a_death_makes_the_same_objects(sides: bool, death: 
         for before in (True, False):
             world = make_world(sides)
             first = run(world, [death, fault.fate] if before else [death], again=False)
-            assert before or isinstance(first.error, Died)
+            assert before or isinstance(first.error, ProcessKilled)
             world.check()
             run(world, [] if before else [fault.fate])
             for _ in range(2):  # a fault may have failed a range, which the next run repeats

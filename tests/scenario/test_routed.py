@@ -8,10 +8,10 @@ from kafka_s3.crash_points import CrashPoint
 from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.task import RangeTask, export_range
 from kafka_s3.ports import PartitionOffsets
-from tests.scenario.harness import HistoryExport, Shape
+from tests.scenario.harness import HistoryExport, HistoryShape
 from tests.scenario.kafka import Sort
 from tests.scenario.machine import REACHED
-from tests.scenario.processes import Died, Fate, What
+from tests.scenario.processes import Fate, ProcessKilled, What
 from tests.scenario.routed import RoutedExport, is_dropped
 from tests.scenario.test_exactly_once import play
 from tests.scenario.test_zombies import Haunted
@@ -42,7 +42,7 @@ def test_routed_and_filtered_records_are_kept_exactly_once() -> None:
 
 def make_world(sides: bool) -> RoutedExport:
     """Two topics whose records have the same partitions and offsets, all in the same folders."""
-    world = RoutedExport(sides, Shape(flush_size=2), batch_records_max=100)
+    world = RoutedExport(sides, HistoryShape(flush_size=2), batch_records_max=100)
     for tp in world.tps():
         world.produce(tp, Sort.PLAIN, 9, [0])
         world.produce(tp, Sort.TOMBSTONE, 2, [0])
@@ -64,7 +64,7 @@ def test_a_retry_makes_the_same_routed_objects(sides: bool, point: CrashPoint) -
     expected = make_world(sides)
     assert run(expected) is None
     world = make_world(sides)
-    assert isinstance(run(world, Fate(What.DIE, 1, point=point)), Died)
+    assert isinstance(run(world, Fate(What.DIE, 1, point=point)), ProcessKilled)
     assert run(world, again=True) is None
     world.check()
     assert data_in(world) == data_in(expected)

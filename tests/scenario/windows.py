@@ -34,7 +34,7 @@ OF_WINDOWS = ("reexport/", "_kafka_s3/orders/reexport/")
 
 
 @dataclass(frozen=True)
-class Asked:
+class WindowState:
     """What was so when a window was asked for: the records of its time that the export held, and that Kafka showed."""
 
     live: frozenset[int]
@@ -46,7 +46,7 @@ class Reexporting(HistoryExport):
     """`dated`: the log says how old records are."""
 
     dated: bool = True
-    asked: dict[str, Asked] = field(default_factory=dict)
+    asked: dict[str, WindowState] = field(default_factory=dict)
     listed: dict[str, str] = field(default_factory=dict)  # the keys of committed windows, with their sha256
     over: set[str] = field(default_factory=set)  # those of windows that were withdrawn
     read: dict[str, int] = field(default_factory=dict)  # how many entries of each window's log were taken in
@@ -82,7 +82,7 @@ class Reexporting(HistoryExport):
         asked = request(f"withdraw-{self.runs}", interval=(window.start_ms, window.end_ms), now_ms=self.clock_ms)
         return self._start(lambda exporter: withdraw(exporter, asked, lambda _: None), fates)
 
-    def look(self, window: Interval) -> Asked:
+    def look(self, window: Interval) -> WindowState:
         due = []
         for tp, facts in self.kafka.now.items():
             seen = self.kafka.view(tp)
@@ -90,7 +90,7 @@ class Reexporting(HistoryExport):
             end = seen.last_stable if behind is None else min(behind.offset, seen.last_stable)
             due += [each for each in facts if each.gone is None and each.offset < end and _is_in(each, window)]
         live = {number for number in self.ledger.live if _is_in(self.kafka.facts[number], window)}
-        return Asked(frozenset(live), tuple(due))
+        return WindowState(frozenset(live), tuple(due))
 
     def check(self) -> None:
         contents = self.store.contents()

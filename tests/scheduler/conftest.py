@@ -17,18 +17,8 @@ import pytest
 from kafka_s3.plan.schedule import following
 from kafka_s3.settings.schedule import ScheduleSettings
 from tests.cli.command import write_properties
-from tests.scheduler.harness import (
-    ENDED,
-    PAUSED_MINUTES,
-    Api,
-    Gate,
-    Pause,
-    Proxy,
-    ScheduledExports,
-    bucket_of,
-    lines,
-    until,
-)
+from tests.scheduler.gates import Proxy, SubmitGate
+from tests.scheduler.harness import ENDED, PAUSED_MINUTES, Api, Pause, ScheduledExports, bucket_of, lines, until
 from tools.parts.airflow import Airflow
 from tools.parts.kafka import KafkaBroker
 from tools.parts.postgres import PostgreSQL
@@ -134,7 +124,7 @@ def _properties(name: str, more: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _environment(folder: Path, gate: Gate, store: MotoServer, java_home: str) -> dict[str, str]:
+def _environment(folder: Path, gate: SubmitGate, store: MotoServer, java_home: str) -> dict[str, str]:
     aws = {
         "conn_type": "aws",
         "login": store.access_key,
@@ -186,7 +176,7 @@ def _running(
     for made in ("connectors", "dags", "tmp"):
         (folder / made).mkdir()
     (folder / "dags" / "exporters.py").write_text((ROOT / "dags" / "exporters.py").read_text())
-    gate = Gate(folder / "gate", BIN / "spark-submit")
+    gate = SubmitGate(folder / "gate", BIN / "spark-submit")
     write_properties(
         folder / "connectors" / "worker.properties", {"bootstrap.servers": servers.kafka.bootstrap_servers}
     )

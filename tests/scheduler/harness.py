@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import socket
-import socketserver
 import subprocess
-import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,10 +24,10 @@ from kafka_s3.log.entries import Entry
 from kafka_s3.settings.schedule import ScheduleSettings
 from tests.cli.command import call
 from tests.processes import below, command_of
+from tests.scheduler.gates import Proxy, SubmitGate
 from tests.support import entries_of
 from tools.parts.airflow import Airflow
 from tools.parts.kafka import KafkaBroker
-from tools.parts.process import HOST
 from tools.parts.s3 import S3Server
 
 BOUND_S = 240
@@ -119,78 +116,6 @@ class Run:
         return {name: task.state for name, task in self.tasks.items()}
 
 
-class Proxy(socketserver.ThreadingTCPServer):
-    """A way to a server on 127.0.0.1 that can be closed: who connects then is hung up on."""
-
-    daemon_threads = True
-    allow_reuse_address = True
-
-    def __init__(self, to: str) -> None:
-        self.is_open = True
-        self.to = (HOST, int(to.rpartition(":")[2]))
-        super().__init__((HOST, 0), _Forward)
-        self.url = f"http://{HOST}:{self.server_address[1]}"
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-
-class _Forward(socketserver.BaseRequestHandler):
-    def handle(self) -> None:
-        proxy = self.server
-        assert isinstance(proxy, Proxy)
-        if not proxy.is_open:
-            return
-        with socket.create_connection(proxy.to) as upstream:
-            back = threading.Thread(target=_pump, args=(upstream, self.request), daemon=True)
-            back.start()
-            _pump(self.request, upstream)
-            back.join()
-
-
-def _pump(source: socket.socket, sink: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(65536):
-            sink.sendall(data)
-    with suppress(OSError):
-        sink.shutdown(socket.SHUT_WR)
-
-
-@dataclass
-class Gate:
-    """A spark-submit that becomes the real one when the connector's gate is open; it says that it has come."""
-
-    folder: Path
-    real: Path
-    bin: Path = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.bin = self.folder / "bin"
-        for made in (self.bin, self.folder / "closed", self.folder / "came"):
-            made.mkdir(parents=True)
-        wrapper = self.bin / "spark-submit"
-        wrapper.write_text(
-            "#!/bin/sh\n"
-            "for argument; do case $argument in --connector=*) name=${argument##*/}; esac; done\n"
-            "name=${name%.properties}\n"
-            f': > "{self.folder}/came/$name"\n'
-            f'while [ -e "{self.folder}/closed/$name" ]; do sleep 0.2; done\n'
-            f'exec "{self.real}" "$@"\n'
-        )
-        wrapper.chmod(0o755)
-
-    @contextmanager
-    def closed(self, name: str) -> Iterator[None]:
-        """Exports of this connector get as far as spark-submit, and no further while this lasts."""
-        mark = self.folder / "closed" / name
-        mark.touch()
-        try:
-            yield
-        finally:
-            mark.unlink()
-
-    def has_come(self, name: str) -> bool:
-        return (self.folder / "came" / name).exists()
-
-
 @dataclass(frozen=True)
 class Pause:
     """When `scheduled` was paused, how many runs it had, and the newest entry of its log."""
@@ -201,7 +126,7 @@ class Pause:
 
 
 @dataclass(frozen=True)
-class Export:
+class RunningExport:
     """The processes of an export that is at work, and the folder of its temporary files."""
 
     supervisor: psutil.Process
@@ -226,7 +151,7 @@ class ScheduledExports:
     stores: Mapping[str, S3Server]
     api: Api
     airflow: Airflow
-    gate: Gate
+    gate: SubmitGate
     proxy: Proxy
     hour: datetime  # that is going on when the world begins
     ninety: ScheduleSettings  # of `ninety_minutes`
@@ -399,7 +324,7 @@ class ScheduledExports:
         return Path(self.airflow.environment["TMPDIR"])
 
     @contextmanager
-    def frozen(self, name: str) -> Iterator[Export]:
+    def frozen(self, name: str) -> Iterator[RunningExport]:
         """The export of a connector in its middle: the store is silent while this lasts, and goes on afterwards."""
         known = len(self.keys(name, "topics/"))
         until("some objects are written", lambda: len(self.keys(name, "topics/")) >= known + 10, pause_s=0.02)
@@ -409,7 +334,7 @@ class ScheduledExports:
         finally:
             self.stores[name].resume()
 
-    def _export(self, name: str) -> Export:
+    def _export(self, name: str) -> RunningExport:
         below_scheduler = below(self.airflow.scheduler.pid)
         found = [each for each in below_scheduler if _is_spark_of(name, command_of(each))]
         assert len(found) == 1, found
@@ -423,7 +348,7 @@ class ScheduledExports:
         names = ["".join(command_of(each)) for each in spark]
         for wanted in ("export.py", "pyspark.daemon"):
             assert any(wanted in each for each in names[1:]), names
-        return Export(supervisor, task, jvm, spark, Path(jvm.environ()["SPARK_LOCAL_DIRS"]))
+        return RunningExport(supervisor, task, jvm, spark, Path(jvm.environ()["SPARK_LOCAL_DIRS"]))
 
 
 def _is_spark_of(name: str, command: list[str]) -> bool:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.scheduler.harness import ENDED, Export, ScheduledExports, lines, until
+from tests.scheduler.harness import ENDED, RunningExport, ScheduledExports, lines, until
 
 pytestmark = pytest.mark.scheduler
 
@@ -29,7 +29,7 @@ def undisturbed(world: ScheduledExports) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def silenced(world: ScheduledExports, undisturbed: dict[str, bytes]) -> Iterator[Export]:
+def silenced(world: ScheduledExports, undisturbed: dict[str, bytes]) -> Iterator[RunningExport]:
     """The supervisor of an export is killed; Airflow notices it by its silence, while other tests are at work."""
     name = "killed-supervisor"
     with world.unpaused(name):
@@ -52,12 +52,12 @@ def is_finished(world: ScheduledExports, name: str, undisturbed: dict[str, bytes
     assert world.call(name, "status").stdout.startswith("OK: ")
 
 
-def leaves_no_folder(world: ScheduledExports, export: Export) -> None:
+def leaves_no_folder(world: ScheduledExports, export: RunningExport) -> None:
     assert not export.folder.exists()
     assert not [each.name for each in world.temporary.iterdir() if each.name.startswith(("spark-", "blockmgr-"))]
 
 
-def test_a_killed_supervisor_takes_spark_with_it(world: ScheduledExports, silenced: Export) -> None:
+def test_a_killed_supervisor_takes_spark_with_it(world: ScheduledExports, silenced: RunningExport) -> None:
     """kill -9 on the supervisor of an export, in its middle: the task, Spark and the driver end with it."""
     silenced.has_ended()
 
@@ -140,7 +140,7 @@ def test_an_execution_timeout_and_catching_up(world: ScheduledExports) -> None:
 
 
 def test_a_killed_supervisors_task_is_retried(
-    world: ScheduledExports, silenced: Export, undisturbed: dict[str, bytes]
+    world: ScheduledExports, silenced: RunningExport, undisturbed: dict[str, bytes]
 ) -> None:
     """When Airflow has missed the supervisor's heartbeat for long enough, the next try finishes the plan."""
     name = "killed-supervisor"

@@ -14,16 +14,16 @@ from kafka_s3.log.entries import Refusal, Stop, to_builtins
 from kafka_s3.records import Record
 from kafka_s3.settings.connect import DeadLetters
 from kafka_s3.write.rejections import REASON_CHARS_COUNTED, REASONS_LOGGED_MAX
-from tests.export.place import TOPIC, Place
+from tests.export.place import TOPIC, SimpleExport
 
 
-def _newest_ranges(place: Place) -> list[tuple[Refusal, ...]]:
+def _newest_ranges(place: SimpleExport) -> list[tuple[Refusal, ...]]:
     return [done.refusals for done in place.newest.ranges]
 
 
 def test_an_entry_counts_the_commonest_reason_first() -> None:
     """Stage, reason and number of what was rejected are in the entry, the commonest first."""
-    place = Place(1, tolerate=True)
+    place = SimpleExport(1, tolerate=True)
     values = [b"{oops", b"", b"{oops", b'{"p":0}', b"{oops"]
     place.broker.append(TOPIC, 0, *(Record(offset, value) for offset, value in enumerate(values)))
     place.run()
@@ -35,7 +35,7 @@ def test_an_entry_counts_the_commonest_reason_first() -> None:
 
 def test_an_entry_names_few_reasons_however_many() -> None:
     """Every record refused for a reason of its own, long and without end: the entry stays small."""
-    place = Place(1, tolerate=True)
+    place = SimpleExport(1, tolerate=True)
     values = ["{" + '"a":1,' * (100 * number) + "x" for number in range(1, 60)]
     place.broker.append(TOPIC, 0, *(Record(offset, value.encode()) for offset, value in enumerate(values)))
     place.run()
@@ -47,7 +47,7 @@ def test_an_entry_names_few_reasons_however_many() -> None:
 
 def test_without_rejected_records_an_entry_names_no_reason() -> None:
     """Nothing is said of what did not happen, and an entry of before has none either."""
-    place = Place(1, tolerate=True)
+    place = SimpleExport(1, tolerate=True)
     place.produce(0, 3)
     place.run()
     assert _newest_ranges(place) == [()]
@@ -59,7 +59,7 @@ def test_without_rejected_records_an_entry_names_no_reason() -> None:
 
 def test_more_reasons_than_rejected_records_are_damage() -> None:
     """Of an entry that counts reasons for records which were not rejected nothing is believed."""
-    place = Place(1, tolerate=True)
+    place = SimpleExport(1, tolerate=True)
     place.poison(0)
     place.run()
     done = place.newest.ranges[0]
@@ -73,7 +73,7 @@ def test_more_reasons_than_rejected_records_are_damage() -> None:
 )
 def test_a_failed_range_says_what_kind_of_thing_stopped_it(tolerate: bool, stop: Stop) -> None:
     """A record that may not be skipped, or too many of them: what can be done about it differs."""
-    place = Place(1, tolerate=tolerate)
+    place = SimpleExport(1, tolerate=tolerate)
     place.settings = replace(place.settings, dead_letters=DeadLetters(fraction_max=0.5))
     place.poison(0)
     place.run()

@@ -17,7 +17,7 @@ _NAMES = ["a", "b", "c", "id", "name", "Émile", "a-b", "1st", "a b", 'qu"ote', 
 
 
 @dataclass(frozen=True)
-class Case:
+class EnvelopeCase:
     """`payload` is JSON text under `schema`; `written` is what JsonConverter writes of it without the envelope."""
 
     schema: dict[str, Json]
@@ -50,11 +50,11 @@ def _jackson(character: str) -> str:
     return compact(character)[1:-1]
 
 
-def random_case(random: Random, depth: int = 3, plain_names: bool = False) -> Case:
+def random_case(random: Random, depth: int = 3, plain_names: bool = False) -> EnvelopeCase:
     """A schema and a value of it that is not null."""
     schema = random_schema(random, depth, plain_names)
     payload, written = random_value(random, {**schema, "optional": False})
-    return Case(schema, payload, written)
+    return EnvelopeCase(schema, payload, written)
 
 
 def random_schema(random: Random, depth: int, plain_names: bool = False) -> dict[str, Json]:

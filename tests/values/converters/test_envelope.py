@@ -26,7 +26,7 @@ from kafka_s3.values.converters.connect_values import parse, reader
 from kafka_s3.values.converters.envelope import SCHEMAS_MAX, EnvelopeJson
 from kafka_s3.values.formats.json_text import writer_for
 from kafka_s3.values.rows import Tombstone, Unwritable
-from tests.values.converters.envelopes import DATA, Case, compact, envelope, random_case
+from tests.values.converters.envelopes import DATA, EnvelopeCase, compact, envelope, random_case
 
 randoms = st.integers(0, 2**64).map(Random)
 HALF = "not JSON that can be written: half a surrogate pair, or a number beyond all limits"
@@ -152,7 +152,7 @@ def test_neighbours_do_not_change_a_record(cases: list[Random], random: Random) 
             assert schemas[index] == alone.schemas
 
 
-def _spelled(random: Random, case: Case) -> bytes:
+def _spelled(random: Random, case: EnvelopeCase) -> bytes:
     schema, payload = compact(case.schema), case.payload
     return random.choice(
         [
