@@ -2,8 +2,9 @@
 in two folders that are neither's own.
 
     Filter              every fourth record, by its key
-    RegexRouter         orders and returns -> all
-    a class of a user's every third record -> rare
+    ExtractTopic        each record -> its number, from its header
+    RegexRouter         numbers that end with 0, 3, 6 or 9 -> rare
+    a class of a user's the other numbers -> all
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tests.scenario.ledger import Ledger
 from tests.scenario.processes import Engine
 
 KAFKA = "org.apache.kafka.connect.transforms"
+CONFLUENT = "io.confluent.connect.transforms"
 LAYOUT = KeyLayout(routed=True)
 
 
@@ -30,7 +32,7 @@ def is_dropped(number: int) -> bool:
 
 
 def folder_of(number: int) -> str:
-    return "rare" if number % 3 == 0 else "all"
+    return "rare" if number % 10 % 3 == 0 else "all"
 
 
 class Fourth:
@@ -45,25 +47,30 @@ class Fourth:
         return [is_dropped(int(key)) for key in batch.keys]
 
 
-class Rare:
+class ToAll:
     """The transform that routes once more."""
 
-    parts = ("key",)
+    parts = ()
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         pass
 
     def apply(self, batch: TransformBatch) -> TransformBatch:
-        assert set(batch.topics) <= {"all"}, "each sees what those before it made"
-        batch.topics = [folder_of(int(key)) for key in batch.keys]
+        assert all(topic == "rare" or topic.isdigit() for topic in batch.topics), "each sees what those before it made"
+        batch.topics = [topic if topic == "rare" else "all" for topic in batch.topics]
         return batch
 
 
 CHAIN = ChainSettings(
     (
         TransformSettings("drop", f"{KAFKA}.Filter", {}, PredicateSettings("fourth", f"{__name__}:Fourth")),
-        TransformSettings("merge", f"{KAFKA}.RegexRouter", {"regex": "orders|returns", "replacement": "all"}),
-        TransformSettings("rare", f"{__name__}:Rare"),
+        TransformSettings(
+            "number",
+            f"{CONFLUENT}.ExtractTopic$Header",
+            {"field": "h", "field.format": "PLAIN", "skip.missing.or.null": False},
+        ),
+        TransformSettings("rare", f"{KAFKA}.RegexRouter", {"regex": "[0-9]*[0369]", "replacement": "rare"}),
+        TransformSettings("all", f"{__name__}:ToAll"),
     ),
     routes=True,
 )

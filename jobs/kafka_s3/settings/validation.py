@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import Any, assert_never
 
 from kafka_s3.errors import Problem
 from kafka_s3.settings.properties import (
@@ -30,7 +30,8 @@ class ParsedConfig:
 
     `properties`: all that there are, by name. `written_as`: older names under which some of them were given.
     `unsure` names those whose value is wrong, missing or not resolved: a rule about several properties is silent
-    about them. `recognised` also holds classes and modes that are known and refused.
+    about them. `recognised` also holds classes and modes that are known and refused. `made`: what a module's rules
+    made of what was given, by the module's name, for those that read it more than once.
     """
 
     given: Mapping[str, Given] = field(repr=False)
@@ -41,6 +42,7 @@ class ParsedConfig:
     unsure: set[str] = field(default_factory=set)
     rows: list[ResolvedProperty] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    made: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def text(self, name: str) -> str:
         return render(self.values[name])

@@ -10,6 +10,7 @@ from tests.values.transforms.oracle_cases import envelope, schema_and_value, str
 from tools.connect.transform_oracle import Question
 
 DEBEZIUM = "io.debezium.transforms"
+BY_TABLE = f"{DEBEZIUM}.ByLogicalTableRouter"
 UNWRAP = f"{DEBEZIUM}.ExtractNewRecordState"
 #: Debezium's word for an envelope, and what passes unchanged.
 NAMES = ("srv-1.db.orders.Envelope",) * 8 + ("srv.db.orders.Value", "io.debezium.connector.common.Heartbeat", None)
@@ -120,3 +121,49 @@ def unwrap_cases(seed: int, count: int, *, older: bool = False) -> Iterator[Ques
         elif kind < 0.1:
             value = envelope(None, payload)
         yield Question(UNWRAP, _options(random, older=older), value, headers=(("h", "there"),))
+
+
+def _key(random: Random) -> bytes | None:
+    kind = random.random()
+    if kind < 0.1:
+        return None
+    if kind < 0.15:
+        return envelope(None, {"a": 1})
+    schema, value = schema_and_value(random) if kind < 0.2 else struct(random)
+    return None if value is None else envelope(schema, value)
+
+
+def _table_options(random: Random) -> dict[str, str]:
+    regex, to = random.choice(
+        (
+            ("(.*)_shard[0-9]", "$1"),
+            ("(.*)", "all-$1"),
+            ("orders|(?<x>or).*", "1x.${x}y"),
+            ("none", "x"),
+            ("()(.*)", "$1"),
+        )
+    )
+    made = {"topic.regex": regex, "topic.replacement": to}
+    if random.random() < 0.3:
+        made["key.enforce.uniqueness"] = random.choice(("true", "false"))
+    if random.random() < 0.4:
+        made["key.field.name"] = random.choice(("__table", "a", "t-t"))
+    if random.random() < 0.5:
+        made |= {"key.field.regex": random.choice((".*_(.*)", "(or).*", "")), "key.field.replacement": "k$1"}
+    if random.random() < 0.5:
+        made["schema.name.adjustment.mode"] = random.choice(("none", "avro", "avro_unicode", "AVRO"))
+    return made
+
+
+def table_cases(seed: int, count: int) -> Iterator[Question]:
+    for number in range(count):
+        random = Random(f"tables {seed} {number}")
+        schema, payload = event(random)
+        value: bytes | None = envelope(schema, payload)
+        kind = random.random()
+        if kind < 0.06:
+            value = None
+        elif kind < 0.1:
+            value = envelope(None, payload)
+        topic = random.choice(("orders", "db.orders_shard1", "db.orders_shard2"))
+        yield Question(BY_TABLE, _table_options(random), value, _key(random), topic=topic)

@@ -169,6 +169,7 @@ def ours(question: Question) -> Any:
             "value.converter.replace.null.with.default": "false",
             "key.converter": Converter.JSON.value,
             "key.converter.schemas.enable": "true",
+            "key.converter.replace.null.with.default": "false",
         }
     )
     headers = tuple((name, text.encode()) for name, text in question.headers)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.values.transforms.debezium_cases import unwrap_cases
+from tests.values.transforms.debezium_cases import table_cases, unwrap_cases
 from tests.values.transforms.oracle_cases import ours, theirs
 from tests.values.transforms.test_transform_oracle import same
 from tools.connect.transform_oracle import DEBEZIUM, OLDER_DEBEZIUM, ask
@@ -33,3 +33,17 @@ def test_events_become_what_debezium_makes(*, older: bool) -> None:
     assert not different, f"{len(different)} differ, the first: {different[0]}"
     outcomes = [answer for answer in answers if "error" not in answer]
     assert len(outcomes) > CASES // 2
+
+
+def test_tables_are_routed_as_debezium_does() -> None:
+    """ByLogicalTableRouter, of generated events, keys and options: outcome, topic, both schemas and both values."""
+    questions = list(table_cases(1, CASES))
+    answers = ask(questions, DEBEZIUM)
+    different = [
+        (dict(each.options), each.topic, each.key, each.value, mine, debeziums)
+        for each, answer in zip(questions, answers, strict=True)
+        if not is_stated(debeziums := theirs(answer)) and not same(mine := ours(each), debeziums)
+    ]
+    assert not different, f"{len(different)} differ, the first: {different[0]}"
+    routed = [answer for answer in answers if "error" not in answer and not answer["topic"].startswith("db.orders_")]
+    assert len(routed) > CASES // 4

@@ -12,6 +12,7 @@
 | `regex` | Java's regular expressions |
 | `dates` | Java's patterns of dates |
 | `field_paths` | paths to fields |
+| `json_path` | JSONPath |
 
 A class is added by a row in a table here, and one in `values.transforms.registry`.
 """

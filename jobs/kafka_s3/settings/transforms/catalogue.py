@@ -44,7 +44,7 @@ def find(text: str, *, predicate: bool = False) -> Found | str:
         return found
     sided = next((each for each in (TRANSFORMS if not predicate else ()) if text in (each.name, each.short)), None)
     if sided is not None:
-        return f"is a class for keys or values: {sided.short}$Key or {sided.short}$Value"
+        return f"is a class for a part of records: {' or '.join(f'{sided.short}${side}' for side in sided.sides)}"
     if not text:
         return "must not be blank"
     what = "predicate" if predicate else "transform"

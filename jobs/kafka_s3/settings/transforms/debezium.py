@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kafka_s3.settings.properties import Kind, Property, choices
+from kafka_s3.settings.properties import REQUIRED, Kind, Property, choices
+from kafka_s3.settings.transforms import regex
 from kafka_s3.settings.transforms.classes import Fault, Options, TransformClass
 
 _PACKAGE: Final = "io.debezium.transforms"
 MODES: Final = ("drop", "tombstone", "rewrite", "rewrite-with-tombstone", "delete-to-tombstone")
 #: Of releases before 3.0.
 OLDER_MODES: Final = ("drop", "rewrite", "none")
+ADJUSTMENTS: Final = ("none", "avro", "avro_unicode")
 #: Where a field is looked for whose struct is not said: in the envelope itself, in `transaction`; else in `source`.
 _STRUCTS: Final = {
     **dict.fromkeys(("op", "ts_ms", "ts_us", "ts_ns")),
@@ -70,6 +72,26 @@ def _unwrap(options: Options) -> list[Fault]:
     return faults
 
 
+def _by_table(options: Options) -> list[Fault]:
+    faults = []
+    for what in ("topic", "key.field"):
+        pattern, made = (str(options[f"{what}.{part}"] or "") for part in ("regex", "replacement"))
+        if what == "topic":
+            blank = [part for part in ("regex", "replacement") if not options[f"topic.{part}"]]
+            faults += [(f"topic.{part}", "must not be blank") for part in blank]
+        elif pattern.strip() and not made.strip():
+            faults.append(("key.field.replacement", "must not be blank where key.field.regex is set"))
+        if not pattern.strip():
+            continue
+        try:
+            regex.replacement(made, regex.pattern(pattern))
+        except regex.NoPattern as error:
+            faults.append((f"{what}.{'regex' if regex.problem(pattern) else 'replacement'}", str(error)))
+    if options["key.enforce.uniqueness"] and not options["key.field.name"]:
+        faults.append(("key.field.name", "must not be blank"))
+    return faults
+
+
 def _text(name: str, doc: str, default: str | None = None) -> Property:
     return Property(name, Kind.STRING, default, doc)
 
@@ -83,6 +105,22 @@ def _of(name: str, *options: Property, **more: Any) -> TransformClass:
 
 
 TRANSFORMS: Final = (
+    _of(
+        "ByLogicalTableRouter",
+        Property("topic.regex", Kind.STRING, REQUIRED, "Pattern of whole topic names."),
+        Property("topic.replacement", Kind.STRING, REQUIRED, "The topic's new name."),
+        _flag("key.enforce.uniqueness", "Add a field to keys that says which topic they come from.", True),
+        _text("key.field.name", "Name of that field.", "__dbz__physicalTableIdentifier"),
+        _text("key.field.regex", "Pattern of whole topic names for that field; unless set, it is the topic's name."),
+        _text("key.field.replacement", "What key.field.regex makes of the topic's name."),
+        Property("schema.name.adjustment.mode", Kind.STRING, "none",
+                 "What becomes of characters in schema names that Avro does not take.",
+                 choices=choices(*ADJUSTMENTS), ignore_case=True),
+        Property("logical.table.cache.size", Kind.INT, 16, "Ignored: what is kept has limits of its own."),
+        changes_keys=True,
+        routes=True,
+        check=_by_table,
+    ),
     _of(
         "ExtractNewRecordState",
         Property("delete.tombstone.handling.mode", Kind.STRING, None,

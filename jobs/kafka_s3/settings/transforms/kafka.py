@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kafka_s3.settings.properties import REQUIRED, Kind, Property, choices
 from kafka_s3.settings.transforms import dates, field_paths, regex
-from kafka_s3.settings.transforms.classes import Fault, Options, TransformClass
+from kafka_s3.settings.transforms.classes import KEY_OR_VALUE, Fault, Options, TransformClass
 
 _PACKAGE: Final = "org.apache.kafka.connect.transforms"
 CAST_TYPES: Final = ("int8", "int16", "int32", "int64", "float32", "float64", "boolean", "string")
@@ -156,7 +156,7 @@ def _of(name: str, *options: Property, **more: Any) -> TransformClass:
 
 TRANSFORMS: Final = (
     _of("Cast", _required("spec", "Fields and their types, or a type for the value.", Kind.LIST), _DEFAULTS,
-        has_sides=True, check=_cast),
+        sides=KEY_OR_VALUE, check=_cast),
     _of("DropHeaders", _required("headers", "Names of headers to drop.", Kind.LIST), check=_filled("headers")),
     _of(
         "ExtractField",
@@ -164,21 +164,21 @@ TRANSFORMS: Final = (
         _DEFAULTS,
         Property("field.syntax.version", Kind.STRING, "V1", "How the field's name is read: V2 has paths with dots.",
                  choices=choices("V1", "V2"), ignore_case=True),
-        has_sides=True,
+        sides=KEY_OR_VALUE,
         check=_extract_field,
     ),
     _of("Filter", drops=True),
-    _of("Flatten", _text("delimiter", "What stands between names.", "."), has_sides=True),
+    _of("Flatten", _text("delimiter", "What stands between names.", "."), sides=KEY_OR_VALUE),
     _of(
         "HeaderFrom",
         _required("fields", "Fields that become headers.", Kind.LIST),
         _required("headers", "What these are called as headers.", Kind.LIST),
         Property("operation", Kind.STRING, REQUIRED, "Whether the fields stay.", choices=choices("move", "copy")),
         _DEFAULTS,
-        has_sides=True,
+        sides=KEY_OR_VALUE,
         check=_header_from,
     ),
-    _of("HoistField", _required("field", "Name of the only field."), has_sides=True),
+    _of("HoistField", _required("field", "Name of the only field."), sides=KEY_OR_VALUE),
     _of(
         "InsertField",
         _text("topic.field", "Field for the topic."),
@@ -188,7 +188,7 @@ TRANSFORMS: Final = (
         _text("static.field", "Field for static.value."),
         _text("static.value", "What is in static.field."),
         _DEFAULTS,
-        has_sides=True,
+        sides=KEY_OR_VALUE,
     ),
     _of("InsertHeader", _required("header", "Name of the header."), _required("value.literal", "Its value.")),
     _of(
@@ -196,7 +196,7 @@ TRANSFORMS: Final = (
         _required("fields", "Fields to mask.", Kind.LIST),
         _text("replacement", "What stands in their place."),
         _DEFAULTS,
-        has_sides=True,
+        sides=KEY_OR_VALUE,
         check=_mask,
     ),
     _of("RegexRouter", _required("regex", "Pattern of whole topic names."),
@@ -207,7 +207,7 @@ TRANSFORMS: Final = (
         Property("include", Kind.LIST, (), "Fields to keep; unless set, all."),
         Property("renames", Kind.LIST, (), "Old and new names, as old:new."),
         _DEFAULTS,
-        has_sides=True,
+        sides=KEY_OR_VALUE,
         older={"blacklist": "exclude", "whitelist": "include"},
         check=_replace_field,
     ),
@@ -216,7 +216,7 @@ TRANSFORMS: Final = (
         _text("schema.name", "Name of the schema."),
         Property("schema.version", Kind.INT, None, "Version of the schema."),
         _DEFAULTS,
-        has_sides=True,
+        sides=KEY_OR_VALUE,
         check=_set_schema,
     ),
     _of(
@@ -226,7 +226,7 @@ TRANSFORMS: Final = (
         Property("format", Kind.STRING, "", "Pattern of text, as SimpleDateFormat has it."),
         Property("unix.precision", Kind.STRING, "milliseconds", "Unit of numbers.", choices=choices(*PRECISIONS)),
         _DEFAULTS,
-        has_sides=True,
+        sides=KEY_OR_VALUE,
         check=_timestamp_converter,
     ),
     _of(
@@ -237,7 +237,7 @@ TRANSFORMS: Final = (
         check=_timestamp_router,
     ),
     _of("ValueToKey", _required("fields", "Fields of the value that become the key.", Kind.LIST), _DEFAULTS,
-        check=_filled("fields")),
+        changes_keys=True, check=_filled("fields")),
 )  # fmt: skip
 
 PREDICATES: Final = (

@@ -122,7 +122,8 @@ def _routing(config: ParsedConfig) -> None:
 def _keys_in_paths(config: ParsedConfig, chain: ChainSettings) -> None:
     """`{key}` of a path is the key that Kafka has: a transform that may make another one would be overlooked."""
     for each in chain.transforms:
-        if each.type.endswith(("$Key", ".ValueToKey")) or user_defined.is_path(each.type):
+        found = catalogue.find(each.type)
+        if user_defined.is_path(each.type) or (not isinstance(found, str) and found.of.may_change_keys(found.name)):
             message = f"has {{key}}, which is Kafka's own key, and transforms.{each.alias} may change it: use a field"
             config.add_problem(TEMPLATE, message)
             return
@@ -143,6 +144,14 @@ def own_classes(config: ParsedConfig) -> Mapping[str, str]:
 
 
 def _read(config: ParsedConfig) -> tuple[_Reading, ChainSettings]:
+    """What is configured; read once, since nothing that is read here changes after that."""
+    if __name__ not in config.made:
+        config.made[__name__] = _read_once(config)
+    reading, chain = config.made[__name__]
+    return reading, chain
+
+
+def _read_once(config: ParsedConfig) -> tuple[_Reading, ChainSettings]:
     reading = _Reading(config)
     if not config.sure(TRANSFORMS, PREDICATES):
         return reading, ChainSettings()
@@ -219,7 +228,7 @@ def _configured(
         reading.used.update(_of(reading, prefix))
         return "", None, {}
     reading.member(name, found.name, "The class.")
-    return found.name, found.of, _options(reading, prefix, found.of)
+    return found.name, found.of, _options(reading, prefix, found)
 
 
 def _of(reading: _Reading, prefix: str) -> Iterator[str]:
@@ -237,7 +246,8 @@ def _own_options(reading: _Reading, prefix: str) -> Iterator[tuple[str, Value]]:
                 yield short, text
 
 
-def _options(reading: _Reading, prefix: str, of: TransformClass) -> Mapping[str, Value]:
+def _options(reading: _Reading, prefix: str, found: catalogue.Found) -> Mapping[str, Value]:
+    of = found.of
     values: dict[str, Value] = {}
     wrong = reading.unsure
     older = {today: was for was, today in of.older.items()}
@@ -261,8 +271,8 @@ def _options(reading: _Reading, prefix: str, of: TransformClass) -> Mapping[str,
             continue
         values[option.name] = value
         reading.member(name, value, option.doc)
-    if not wrong and of.check is not None:
-        for short, message in of.check(values):
+    if not wrong:
+        for short, message in found.of.faults(found.name, values):
             reading.fault(f"{prefix}{short}", message)
     return values
 

@@ -26,5 +26,12 @@ Kafka's transforms:
 Others':
 
 - `debezium`: rows out of Debezium's change events.
+- `debezium_names`: how Debezium names schemas.
+- `debezium_tables`: topics for several tables (ByLogicalTableRouter).
+- `drop`: Confluent's Drop.
+- `extract_topic`: Confluent's ExtractTopic.
+- `filter_by_path`: Confluent's Filter.
+- `json_paths`: what a JSONPath finds in a value.
+- `message_timestamps`: Confluent's MessageTimestampRouter.
 - `tombstones`: Confluent's TombstoneHandler.
 """

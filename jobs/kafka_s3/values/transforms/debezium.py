@@ -31,11 +31,11 @@ from kafka_s3.values.transforms.connect import (
     type_of,
     with_fields,
 )
+from kafka_s3.values.transforms.debezium_names import is_event
 from kafka_s3.values.transforms.header_texts import text_of_field
 from kafka_s3.values.transforms.records import Part, Records
 from kafka_s3.values.transforms.routers import route
 
-_SUFFIX: Final = ".Envelope"
 _DELETED: Final = "__deleted"
 _KNOWN_MAX: Final = 1000
 Read = Callable[[dict[str, Any]], Any]
@@ -202,8 +202,7 @@ class ExtractNewRecordState:
         known = self._known.get(id(schema))
         if known is None:
             record = graph(schema).required
-            is_event = isinstance(record, Record) and _name(record).endswith(_SUFFIX)
-            made = _Events(record, self) if is_event and isinstance(record, Record) else None
+            made = _Events(record, self) if isinstance(record, Record) and is_event(record) else None
             if len(self._known) >= _KNOWN_MAX:
                 self._known.clear()
             known = self._known[id(schema)] = schema, made
@@ -270,12 +269,6 @@ class ExtractNewRecordState:
         asked = {index: topic(values[index]) for index in indexes}
         routed = [index for index, name in asked.items() if name and name.strip()]
         route(records, routed, lambda index: str(asked[index]))
-
-
-def _name(record: Record) -> str:
-    """What Connect calls a struct; Avro may have had to call it otherwise."""
-    name = record.properties.get("connect.name", record.name)
-    return name if isinstance(name, str) else record.name
 
 
 def _reader(field: Field) -> Read:

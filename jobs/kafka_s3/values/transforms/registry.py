@@ -10,12 +10,17 @@ from kafka_s3.user_defined import is_path
 from kafka_s3.values.transforms.base import Make, Transform
 from kafka_s3.values.transforms.cast import Cast
 from kafka_s3.values.transforms.debezium import ExtractNewRecordState
+from kafka_s3.values.transforms.debezium_tables import ByLogicalTableRouter
+from kafka_s3.values.transforms.drop import Drop
+from kafka_s3.values.transforms.extract_topic import topic_of_key_or_value
 from kafka_s3.values.transforms.fields import ExtractField, HoistField, ReplaceField, ValueToKey
 from kafka_s3.values.transforms.filter import Filter
+from kafka_s3.values.transforms.filter_by_path import FilterByPath
 from kafka_s3.values.transforms.flatten import Flatten
 from kafka_s3.values.transforms.headers import DropHeaders, HeaderFrom, InsertHeader
 from kafka_s3.values.transforms.insert import InsertField
 from kafka_s3.values.transforms.mask import MaskField
+from kafka_s3.values.transforms.message_timestamps import MessageTimestampRouter
 from kafka_s3.values.transforms.predicates import PREDICATES, Predicate
 from kafka_s3.values.transforms.routers import RegexRouter, TimestampRouter
 from kafka_s3.values.transforms.schema_metadata import SetSchemaMetadata
@@ -24,6 +29,7 @@ from kafka_s3.values.transforms.tombstones import TombstoneHandler
 from kafka_s3.values.transforms.user_defined import UserDefinedPredicate, UserDefinedTransform
 
 _KAFKA: Final = "org.apache.kafka.connect.transforms"
+_CONFLUENT: Final = "io.confluent.connect.transforms"
 #: By the class's name without its side. A file with more classes is a row for each.
 TRANSFORMS: Final[Mapping[str, Make]] = {
     f"{_KAFKA}.Cast": Cast,
@@ -42,7 +48,12 @@ TRANSFORMS: Final[Mapping[str, Make]] = {
     f"{_KAFKA}.TimestampConverter": TimestampConverter,
     f"{_KAFKA}.TimestampRouter": TimestampRouter,
     f"{_KAFKA}.ValueToKey": ValueToKey,
-    "io.confluent.connect.transforms.TombstoneHandler": TombstoneHandler,
+    f"{_CONFLUENT}.Drop": Drop,
+    f"{_CONFLUENT}.ExtractTopic": topic_of_key_or_value,
+    f"{_CONFLUENT}.Filter": FilterByPath,
+    f"{_CONFLUENT}.MessageTimestampRouter": MessageTimestampRouter,
+    f"{_CONFLUENT}.TombstoneHandler": TombstoneHandler,
+    "io.debezium.transforms.ByLogicalTableRouter": ByLogicalTableRouter,
     "io.debezium.transforms.ExtractNewRecordState": ExtractNewRecordState,
 }
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from kafka_s3.settings.transforms.chain import TransformSettings
 from kafka_s3.settings.transforms.dates import date_format
-from kafka_s3.settings.transforms.regex import pattern, replacement
+from kafka_s3.settings.transforms.regex import Replace, pattern, replacement
 from kafka_s3.shown import quoted
 from kafka_s3.values.transforms.base import text
 from kafka_s3.values.transforms.records import Part, Records
@@ -36,6 +36,14 @@ def route(records: Records, chosen: Sequence[int], topic_of: Callable[[int], str
     records.topics = topics
 
 
+def replaced(text: str, by: re.Pattern[str], replace: Replace) -> str | None:
+    """A text whose whole fits a pattern, with what `Matcher.replaceFirst` makes of it; `None` if it does not fit."""
+    if by.fullmatch(text) is None:
+        return None
+    first = by.search(text)  # what matches first need not be the whole
+    return text if first is None else f"{text[: first.start()]}{replace(first)}{text[first.end() :]}"
+
+
 class RegexRouter:
     """Renames topics whose whole name fits a pattern."""
 
@@ -51,13 +59,10 @@ class RegexRouter:
 
     def _routed(self, topic: str) -> str:
         if topic not in self._known:
-            found = self._pattern.fullmatch(topic)
-            # As Matcher.replaceFirst: what matches first need not be the whole.
-            first = self._pattern.search(topic) if found else None
-            made = topic if first is None else f"{topic[: first.start()]}{self._replace(first)}{topic[first.end() :]}"
+            made = replaced(topic, self._pattern, self._replace)
             if len(self._known) > 10_000:
                 self._known.clear()
-            self._known[topic] = made
+            self._known[topic] = topic if made is None else made
         return self._known[topic]
 
 

@@ -12,7 +12,7 @@ from kafka_s3.settings.transforms.chain import TransformSettings
 from kafka_s3.values.converters.connect_schema import is_full_name, valid_name
 from kafka_s3.values.transforms.base import Compiled, fills, optional_text, side_of
 from kafka_s3.values.transforms.connect import TransformError, filler, schema_of_node, type_of
-from kafka_s3.values.transforms.records import Change, Records, each
+from kafka_s3.values.transforms.records import Change, Part, Records, each
 
 
 class SetSchemaMetadata:
@@ -34,12 +34,13 @@ class SetSchemaMetadata:
 
     def _compile(self, schema: Schema | None) -> Change:
         if schema is None:
-            raise TransformError("the value has no schema, whose name or version could be set")
+            what = "key" if self._side is Part.KEY else "value"
+            raise TransformError(f"the {what} has no schema, whose name or version could be set")
         node = graph(schema)
         one = node.required
         if not isinstance(one, Record):  # Connect's own class asks every schema for its fields
-            raise TransformError(f"only a struct can be renamed, and the value is of the type {type_of(one)}")
-        made: Node = self._renamed(one)
+            raise TransformError(f"only a struct can be renamed, and this is of the type {type_of(one)}")
+        made: Node = renamed(one, self._name, self._version)
         if isinstance(node, Union):
             made = replace(node, branches=tuple(made if each is one else each for each in node.branches))
         version = schema.version if self._version is None else self._version
@@ -47,16 +48,18 @@ class SetSchemaMetadata:
         fill = filler(one.fields, fills=self._fills)
         return Change(outer, None if fill is None else each(lambda value: None if value is None else fill(value)))
 
-    def _renamed(self, node: Record) -> Node:
-        words = dict(node.properties)
-        if self._version is not None:
-            words["connect.version"] = self._version
-        if self._name is None:
-            return replace(node, properties=words)
-        words["connect.name"] = self._name
-        full = self._name if is_full_name(self._name) else ".".join(map(valid_name, self._name.split(".")))
-        space, _, words["name"] = full.rpartition(".")
-        words.pop("namespace", None)
-        if space:
-            words["namespace"] = space
-        return replace(node, name=full, properties=words)
+
+def renamed(node: Record, name: str | None, version: int | None = None) -> Record:
+    """A struct of another name, or version."""
+    words = dict(node.properties)
+    if version is not None:
+        words["connect.version"] = version
+    if name is None:
+        return replace(node, properties=words)
+    words["connect.name"] = name
+    full = name if is_full_name(name) else ".".join(map(valid_name, name.split(".")))
+    space, _, words["name"] = full.rpartition(".")
+    words.pop("namespace", None)
+    if space:
+        words["namespace"] = space
+    return replace(node, name=full, properties=words)
