@@ -55,6 +55,7 @@ def main() -> int:
     parser.add_argument("--records", type=int, default=3_000_000)
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--only", choices=PARTS, help="one part of it")
+    parser.add_argument("--path", default="", help="of formats, those whose name has this word")
     parser.add_argument("--profile", action="store_true", help="only say where the time of one task goes")
     arguments = parser.parse_args()
     with KafkaBroker() as kafka, MotoServer() as s3, tempfile.TemporaryDirectory() as folder:
@@ -68,9 +69,11 @@ def main() -> int:
         for name, part in spark.items():
             if arguments.only in (None, name):
                 part(arguments.repetitions)
-        for name, alone in {"formats": formats, "memory": memory}.items():
-            if arguments.only in (None, name):
-                alone(Servers(kafka, s3, bench.folder, bench.environment), arguments.records, arguments.repetitions)
+        servers = Servers(kafka, s3, bench.folder, bench.environment)
+        if arguments.only in (None, "formats"):
+            formats(servers, arguments.records, arguments.repetitions, arguments.path)
+        if arguments.only in (None, "memory"):
+            memory(servers, arguments.records, arguments.repetitions)
         if arguments.only in (None, "fixed"):
             fixed(kafka, arguments.repetitions)
             from bench.page import page  # needs a browser's driver, which nothing else here does

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from bench.measure import Measured, measure
 from bench.output import console, spread
+from bench.paths import CHAINS, LARGE, PATHS
 from bench.records import AVRO, NEWER, PARTITIONS, PROMOTED, PROTO, avro_values, produce, protobuf_values, values
 from tools.parts.kafka import KafkaBroker
 from tools.parts.registry import SchemaRegistry
@@ -24,40 +25,6 @@ from tools.parts.s3 import S3Server
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 RSS_MAX: Final = 2**30
 _FEW: Final = 100 * PARTITIONS
-_JSON: Final = (
-    "value.converter=org.apache.kafka.connect.json.JsonConverter\nvalue.converter.schemas.enable=false\n"
-    "format.class=io.confluent.connect.s3.format."
-)
-_AVRO: Final = (
-    "value.converter=io.confluent.connect.avro.AvroConverter\nvalue.converter.schema.registry.url={registry}\n"
-    "format.class=io.confluent.connect.s3.format."
-)
-_PROTOBUF: Final = _AVRO.replace("avro.AvroConverter", "protobuf.ProtobufConverter")
-_ZSTD: Final = "parquet.ParquetFormat\nparquet.codec=zstd\n"
-_PARQUET: Final = "parquet.ParquetFormat\nparquet.codec=snappy\n"
-_BYTES: Final = "value.converter=org.apache.kafka.connect.converters.ByteArrayConverter\nformat.class="
-#: What is read, and the properties that say what becomes of it.
-PATHS: Final = {
-    "Avro to Avro": ("avro", f"{_AVRO}avro.AvroFormat\n"),
-    "Avro to Avro, projected": ("avro", f"{_AVRO}avro.AvroFormat\nschema.compatibility=BACKWARD\n"),
-    "Avro to Avro, made anew": ("avro-promoted", f"{_AVRO}avro.AvroFormat\nschema.compatibility=BACKWARD\n"),
-    "Avro to Parquet, snappy": ("avro", f"{_AVRO}{_PARQUET}"),
-    "Avro to Parquet, projected": ("avro", f"{_AVRO}{_PARQUET}schema.compatibility=BACKWARD\n"),
-    "Avro to Parquet, zstd": ("avro", f"{_AVRO}{_ZSTD}"),
-    "Protobuf to Parquet, zstd": ("protobuf", f"{_PROTOBUF}{_ZSTD}"),
-    "Protobuf to JSON": ("protobuf", f"{_PROTOBUF}json.JsonFormat\n"),
-    "Avro to JSON": ("avro", f"{_AVRO}json.JsonFormat\n"),
-    "JSON to Parquet by a schema": ("json", f"{_JSON}{_PARQUET}export.value.schema.file={{schema}}\n"),
-    "JSON to JSON": ("json", f"{_JSON}json.JsonFormat\n"),
-    "JSON to JSON, gzip": ("json", f"{_JSON}json.JsonFormat\ns3.compression.type=gzip\n"),
-    "bytes, gzip": (
-        "json",
-        f"{_BYTES}io.confluent.connect.s3.format.bytearray.ByteArrayFormat\ns3.compression.type=gzip\n",
-    ),
-    "bytes, Block-GZIP": ("json", f"{_BYTES}kafka_s3.formats.BlockGzipFormat\n"),
-}
-#: Whose row groups are filled to 128 MiB, the default.
-LARGE: Final = ("Avro to Parquet, snappy", "JSON to Parquet by a schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +47,17 @@ class Cost:
     rss: int
 
 
-def formats(servers: Servers, records: int, repetitions: int) -> None:
-    """Every path, each beside a baseline of its topic taken right before it."""
+def formats(servers: Servers, records: int, repetitions: int, word: str = "") -> None:
+    """Every path whose name holds the word, each beside a baseline of its topic taken right before it."""
+    chosen = [name for name in PATHS if word in name]
+    chosen = list(dict.fromkeys(each for name in chosen for each in (CHAINS.get(name, name), name)))
     with SchemaRegistry() as registry:
         tasks = _Tasks(servers, registry)
-        for kind in dict.fromkeys(kind for kind, _ in PATHS.values()):
+        for kind in dict.fromkeys(PATHS[name][0] for name in chosen):
             mean = tasks.fill(kind, records, PARTITIONS)
             tasks.fill(f"{kind}-few", _FEW, PARTITIONS)
             console.print(f"{records:,} {kind} records of {mean:.0f} bytes in {PARTITIONS} partitions, one process")
-        costs: dict[str, list[Cost]] = {name: [] for name in PATHS}
+        costs: dict[str, list[Cost]] = {name: [] for name in chosen}
         for _ in range(repetitions):
             for name, found in costs.items():
                 found.append(tasks.cost(name, records))
@@ -104,6 +73,16 @@ def formats(servers: Servers, records: int, repetitions: int) -> None:
             f"{max(each.rss for each in found) / 2**20:.0f}",
         )
     console.print(table)
+    for name, without in CHAINS.items():
+        if name in costs:
+            pairs = zip(costs[name], costs[without], strict=True)
+            console.print(f"{name}: {spread([one.cpu_s / other.cpu_s for one, other in pairs])} times the CPU without")
+    if not word:
+        _compare(costs)
+
+
+def _compare(costs: Mapping[str, list[Cost]]) -> None:
+    """What paths cost beside each other."""
     median = {name: statistics.median(each.cpu_s for each in found) for name, found in costs.items()}
     gain = median["Avro to Avro, made anew"] / median["Avro to Avro"]
     console.print(f"Avro that is decoded and encoded costs {gain:.1f} times what copying its bytes does")
@@ -176,7 +155,8 @@ class _Tasks:
         return measured
 
     def _path(self, name: str) -> str:
-        return PATHS[name][1].format(registry=self._registry.url, schema=self._schema)
+        properties = PATHS[name][1].replace("{registry}", self._registry.url)
+        return properties.replace("{schema}", str(self._schema))
 
     def _properties(self, bucket: str, topic: str, flush_size: int) -> str:
         return (

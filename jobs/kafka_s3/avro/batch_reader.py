@@ -23,7 +23,7 @@ from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema
 from kafka_s3.avro.nodes import Array, Enum, Fixed, Kind, Map, Node, Primitive, Record, Union
 from kafka_s3.avro.physical_schema import bare
-from kafka_s3.avro.splice import Splice
+from kafka_s3.avro.splice import Copied, Splice
 from kafka_s3.avro.vectors import BYTES_MAX, Buffer, Ints
 
 #: Types in a schema, names replaced by what they stand for; with arrays each may be read in every round.
@@ -139,6 +139,32 @@ class Scan:
             return []
         marks = self._marks
         return way.many(self._buffer.data, lambda field: marks[field].tolist(), len(marks[0]))
+
+    def fields(self, kinds: Mapping[int, pa.DataType]) -> list[pa.Array] | None:
+        """Some fields of the valid rows, records, by their numbers; `None` if that takes their values."""
+        node = self._columns.node
+        if not self._any() or not isinstance(node, columns.Record):
+            return None
+        found = self._found[1]
+        try:
+            return [node.fields[number].arrow(self._buffer, found[number], kind) for number, kind in kinds.items()]
+        except Slow:
+            return None
+
+    def cut(self, runs: Sequence[Copied]) -> list[list[bytes]]:
+        """The bytes of runs of fields of the valid rows, records: a list for each run."""
+        if not self._any():
+            return [[] for _ in runs]
+        data = self._buffer.data
+        edges = [(self._marks[each.first].tolist(), self._marks[each.last].tolist()) for each in runs]
+        return [[data[start:end] for start, end in zip(*each, strict=True)] for each in edges]
+
+    def cut_sizes(self, runs: Sequence[Copied]) -> Ints:
+        """How many bytes those are, of each row."""
+        sizes = np.zeros(len(self._marks[0]) if self._any() else 0, dtype=np.int64)
+        for each in runs if self._any() else ():
+            sizes += self._marks[each.last] - self._marks[each.first]
+        return sizes
 
     def column(self, path: tuple[str, ...]) -> list[Any] | None:
         """A field of the valid rows; `None` if that takes their values, or there is no such field."""

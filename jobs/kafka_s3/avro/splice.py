@@ -71,6 +71,20 @@ class Splice:
         return list(map(b"".join, zip(*columns, strict=True))) if columns else [b""] * count
 
 
+@lru_cache(maxsize=256)
+def cutter(text: str) -> Callable[[bytes, Sequence[Copied]], list[bytes]]:
+    """How a datum of a record's schema, known to be one, gives the bytes of runs of its fields."""
+    record = graph(Schema(text))
+    assert isinstance(record, Record), "only a record has fields"
+    bounds = bounds_reader(record)
+
+    def cut(datum: bytes, runs: Sequence[Copied]) -> list[bytes]:
+        ends = [0, *bounds(datum)]
+        return [datum[ends[each.first] : ends[each.last]] for each in runs]
+
+    return cut
+
+
 def splice(source: Schema, target: Schema) -> Splice | None:
     """How datums become those of another schema that `project` takes them to; `None`: not by their bytes alone.
 

@@ -7,7 +7,7 @@ writes them asks for the form it needs, and what is not asked for is never made.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
@@ -164,10 +164,20 @@ def by_schema(rows: Any, count: int) -> Iterable[tuple[Sequence[int], Any]]:
 
 @dataclass(frozen=True, slots=True)
 class ChangedValues:
-    """Keys or values after transforms: plain ones, `None` for null, under one schema or each under its own."""
+    """Keys or values after transforms, under one schema or each under its own.
+
+    `plain` makes plain ones, `None` for null. `segments`: places in the batch, and the rows that stand there, where no
+    value was looked at; `others` are the values at all places but these.
+    """
 
     schemas: Schemas
-    values: Sequence[Any]
+    plain: Callable[[], Sequence[Any]]
+    segments: Sequence[tuple[Sequence[int], Any]] = ()
+    others: Sequence[Any] = ()
+
+    @property
+    def values(self) -> Sequence[Any]:
+        return self.plain()
 
 
 @dataclass(frozen=True, slots=True)

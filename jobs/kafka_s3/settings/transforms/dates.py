@@ -17,6 +17,8 @@ _MONTHS: Final = tuple(
 )
 _DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _DAY_MS: Final = 86_400_000
+#: How long a letter says the same; others do for a day.
+_UNITS_MS: Final = {"S": 1, "s": 1000, "m": 60_000, **dict.fromkeys("aHkKh", 3_600_000)}
 #: The first day of the Gregorian calendar, 1582-10-15, in days since 1970.
 _CUTOVER: Final = -141_427
 _LETTERS: Final = "GyYMLwWDdFEuaHkKhmsSzZX"
@@ -138,7 +140,8 @@ class DateFormat:
 
     def __init__(self, parts: tuple[Part, ...]) -> None:
         self._parts = parts
-        self._coarse = not any(each.letter == "S" for each in parts)
+        #: Milliseconds from a multiple of which to the next one moments have the same text.
+        self.unit_ms = min((_UNITS_MS.get(each.letter, _DAY_MS) for each in parts), default=_DAY_MS)
         self._format = lru_cache(4096)(self._write)
 
     @property
@@ -151,7 +154,7 @@ class DateFormat:
         >>> date_format("yyyy-MM-dd'T'HH:mm:ss.SSSX").format(1_456_300_800_123)
         '2016-02-24T08:00:00.123Z'
         """
-        return self._format(ms // 1000 * 1000 if self._coarse else ms)
+        return self._format(ms // self.unit_ms * self.unit_ms)
 
     def _write(self, ms: int) -> str:
         at = moment(ms)

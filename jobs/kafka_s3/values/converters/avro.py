@@ -19,6 +19,7 @@ from kafka_s3.values.converters.avro_group import HEAD, Group, shown, taken
 from kafka_s3.values.rows import Excluded, Schemas, Stage, Tombstone, Unwritable
 
 if TYPE_CHECKING:
+    from kafka_s3.avro.splice import Copied
     from kafka_s3.values.converters.avro_weight import Weights
 
 _ID_MAX: Final = 2**31 - 1  # a registry's ids are Java's int
@@ -321,6 +322,26 @@ class AvroRows:
             return taken(self._groups[0].column(path), self._places)
         columns = [group.column(path) for group in self._groups]
         return [columns[group][place] for group, place in zip(self._group_of, self._places, strict=True)]
+
+    def cut(self, runs: Sequence[Copied]) -> list[Sequence[bytes]]:
+        """The bytes of runs of fields of rows whose one schema is a record's: a list for each run."""
+        if self._group_of is None:
+            return self._groups[0].cut(runs, self._places)
+        rows = self._mixed(lambda part: list(zip(*part.cut(runs), strict=True)))
+        return [[row[number] for row in rows] for number in range(len(runs))]
+
+    def cut_sizes(self, runs: Sequence[Copied]) -> Sequence[int]:
+        """How many bytes those are, of each row."""
+        if self._group_of is None:
+            return self._groups[0].cut_sizes(runs, self._places)
+        return self._mixed(lambda part: part.cut_sizes(runs))
+
+    def fields(self, kinds: Mapping[int, Any]) -> list[Any] | None:
+        """Some fields as columns, by their numbers; `None` if it takes more than the columns that there are."""
+        from kafka_s3.avro.batch_reader import taken
+
+        found = None if self._group_of is not None else self._groups[0].fields(kinds)
+        return None if found is None else [taken(each, self._places) for each in found]
 
     def _apart(self) -> list[tuple[list[int], AvroRows]]:
         """The rows of each group: several may have one schema, where their bytes are read in different ways."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # they load pyarrow
     from kafka_s3.avro.batch_reader import Scan
     from kafka_s3.avro.datum_checker import Cuts
     from kafka_s3.avro.datums import Codec
-    from kafka_s3.avro.splice import Splice
+    from kafka_s3.avro.splice import Copied, Splice
     from kafka_s3.values.converters.avro_weight import Weights
 
 #: A zero byte and a schema's id in four, in front of a registry's datums.
@@ -181,6 +181,35 @@ class Group:
             new = [number for number, origin in enumerate(way.origins) if origin is None]
             way.constants[target.text] = {number: one.field(number) for number in new}
         return self._scan.projected(way, target, way.constants[target.text])
+
+    def cut(self, runs: Sequence[Copied], places: Sequence[int]) -> list[Sequence[bytes]]:
+        """The bytes of runs of fields, at least one, of some valid values, records: a list for each run."""
+        self._look()
+        if self._scan is not None and self._scan.rows is None:
+            return [taken(each, places) for each in self._scan.cut(runs)]
+        found: dict[int, Sequence[bytes]] = {}
+        if self._scan is not None and self._scan.rows is not None:
+            found.update(zip(self._scan.rows.tolist(), zip(*self._scan.cut(runs), strict=True), strict=True))
+        from kafka_s3.avro.splice import cutter
+
+        cut = cutter(self.schema.text)
+        each = [found[at] if at in found else cut(self.values[at][self.head :], runs) for at in places]
+        return [[row[number] for row in each] for number in range(len(runs))]
+
+    def cut_sizes(self, runs: Sequence[Copied], places: Sequence[int]) -> Sequence[int]:
+        """How many bytes those are, of each value."""
+        self._look()
+        if self._scan is not None and self._scan.rows is None:
+            return taken(self._scan.cut_sizes(runs).tolist(), places)
+        return [sum(map(len, row)) for row in zip(*self.cut(runs, places), strict=True)] or [0] * len(places)
+
+    def fields(self, kinds: Mapping[int, Any]) -> list[Any] | None:
+        """Some fields of all values, by their numbers and as columns of these types; `None` if it takes more than the
+        columns that there are."""
+        self._look()
+        if self._scan is None or self._scan.rows is not None:
+            return None
+        return self._scan.fields(kinds)
 
     def decode(self, places: Sequence[int]) -> Sequence[Any]:
         """The values; kept if they are those of the whole batch, as those of its parts are asked for once each."""

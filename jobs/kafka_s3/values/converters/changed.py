@@ -9,12 +9,15 @@ from kafka_s3.avro.model import Schema
 from kafka_s3.settings.converters import Converter
 from kafka_s3.settings.formats import DecimalFormat, FileSettings, Format
 from kafka_s3.values.converters.fitting import suited
+from kafka_s3.values.converters.segmented import segmented
 from kafka_s3.values.converters.structs import ValueRows
-from kafka_s3.values.rows import ChangedValues, Excluded, Lines, Rows, Stage, Tombstone, Unwritable
+from kafka_s3.values.rows import ChangedValues, Excluded, Filtered, Lines, Rows, Stage, Tombstone, Unwritable
 
 
 def changed_rows(changed: ChangedValues, file: FileSettings, left: Mapping[int, Excluded]) -> Rows:
     """The rows; excluded are those that are `left` out, nulls, and what this format has no place for."""
+    if changed.segments and file.format in (Format.JSON, Format.AVRO, Format.PARQUET):
+        return _with_segments(changed, file, left)
     values = changed.values
     excluded = dict(left)
     if None in values:
@@ -31,6 +34,27 @@ def changed_rows(changed: ChangedValues, file: FileSettings, left: Mapping[int, 
         case _:
             rows = _lines(changed, excluded)
     return rows  # type: ignore[no-any-return]
+
+
+def _with_segments(changed: ChangedValues, file: FileSettings, left: Mapping[int, Excluded]) -> Rows:
+    """Rows that no transform made values of, and those of the other values."""
+    count = len(changed.others)
+    segments = list(changed.segments)
+    known: set[int] = set().union(*(indexes for indexes, _ in segments))
+    excluded = dict(left)
+    if len(known) < count:
+        schemas = changed.schemas
+        each = [schemas] * count if isinstance(schemas, Schema | None) else schemas
+        plain = changed.others
+        more = changed_rows(
+            ChangedValues(each, lambda: plain), file, {**left, **dict.fromkeys(known - left.keys(), Filtered())}
+        )
+        excluded.update((index, why) for index, why in more.excluded.items() if index not in known)
+        others = [index for index in range(count) if index not in more.excluded]
+        if others:
+            segments.append((others, more.pick(others)))
+    rows = segmented(count, segments, excluded)
+    return suited(rows, Converter.JSON, file, count)  # type: ignore[no-any-return]
 
 
 def _json_lines(values: Sequence[Any], excluded: dict[int, Excluded]) -> Lines:

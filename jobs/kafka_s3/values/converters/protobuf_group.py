@@ -83,6 +83,9 @@ class MessageGroup(Group):
     def projected(self, target: Schema) -> None:  # noqa: ARG002  # there are no datums to put together anew
         return None
 
+    def fields(self, kinds: Mapping[int, Any]) -> None:  # noqa: ARG002  # `arrow` has them
+        return None
+
     def decode(self, places: Sequence[int]) -> Sequence[Any]:
         if self._decoded is not None:
             return taken(self._decoded, places)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
+from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema
+from kafka_s3.avro.nodes import Record
 from kafka_s3.settings.transforms.chain import TransformSettings
 from kafka_s3.shown import kind_and_length
+from kafka_s3.values.converters.reshaped import Origins, reshaped
 from kafka_s3.values.transforms.connect import TransformError
 from kafka_s3.values.transforms.records import Change, Part, Records
 
@@ -76,3 +79,15 @@ def require_map(value: Any, purpose: str) -> dict[str, Any]:
 def require_value(value: Any, purpose: str) -> None:
     if value is None:
         raise TransformError(f"null cannot be taken for {purpose}")
+
+
+def rows_of(
+    schema: Schema, made: Schema, origins_of: Callable[[Sequence[int]], Origins]
+) -> Callable[[Any, Sequence[int]], Any] | None:
+    """A change of rows of a record's schema: where each field of the new one comes from, for records at some places.
+
+    `None` where a record is one branch of a union: its datums have the branch's number in front.
+    """
+    if not isinstance(graph(schema), Record) or not isinstance(graph(made), Record):
+        return None
+    return lambda rows, indexes: reshaped(rows, made, origins_of(indexes), len(indexes))

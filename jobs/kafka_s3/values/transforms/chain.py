@@ -30,8 +30,9 @@ from kafka_s3.values.rows import (
 )
 from kafka_s3.values.transforms.base import Transform
 from kafka_s3.values.transforms.predicates import Predicate
-from kafka_s3.values.transforms.records import Part, Records, Side
+from kafka_s3.values.transforms.records import Part, Records
 from kafka_s3.values.transforms.registry import predicate_of, transform_of
+from kafka_s3.values.transforms.sides import Segment, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +126,16 @@ class Chain:
         if settings.converter in SCHEMAS:  # these say what a null would be, too
             plain = rows.values(rows.schemas)
             return Side(rows.schemas, [None if i in rows.excluded else value for i, value in enumerate(plain)])
-        return _materialised(rows, len(batch))
+        return _side(rows, len(batch))
 
     @staticmethod
     def _made(records: Records, part: Part) -> ChangedValues | None:
         side = records.sides.get(part)
         if side is None:
             return None
-        return ChangedValues(_one_for_all(side.schemas, records.left), side.values)
+        segments = [(each.indexes, each.rows) for each in side.segments]
+        schemas = _one_for_all(side.schemas, records.left)
+        return ChangedValues(schemas, lambda: side.values, segments, side.others)
 
 
 def _step(settings: TransformSettings) -> _Step:
@@ -140,18 +143,26 @@ def _step(settings: TransformSettings) -> _Step:
     return _Step(f"transforms.{settings.alias}", transform_of(settings), predicate, settings.negate)
 
 
-def _materialised(rows: Any, count: int) -> Side:
-    """Plain values of rows; null for those that have none. A tombstone has no schema."""
+def _side(rows: Any, count: int) -> Side:
+    """Rows of a schema as they are, plain values of others; null for those that have none: a tombstone has no schema."""
     schemas: Schemas = rows.schemas
-    if isinstance(schemas, Schema | None) and not rows.excluded:
+    if schemas is None and not rows.excluded:
         return Side(schemas, list(rows.values(schemas)))
     values: list[Any] = [None] * count
+    if isinstance(schemas, Schema) and not rows.excluded:
+        return Side(schemas, values, [Segment(range(count), rows)])
     each: list[Schema | None] = [None] * count
+    segments: list[Segment] = []
     for indexes, part in by_schema(rows, count):
         schema = part.schemas
-        for index, value in zip(indexes, part.values(schema), strict=True):
-            values[index], each[index] = value, schema
-    return Side(each, values)
+        for index in indexes:
+            each[index] = schema
+        if schema is None:
+            for index, value in zip(indexes, part.values(schema), strict=True):
+                values[index] = value
+        else:
+            segments.append(Segment(indexes, part))
+    return Side(each, values, segments)
 
 
 def _one_for_all(schemas: Schemas, left: dict[int, Excluded]) -> Schemas:

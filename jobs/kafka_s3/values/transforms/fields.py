@@ -13,7 +13,7 @@ from kafka_s3.avro.nodes import Field, Node, Record, Union
 from kafka_s3.settings.transforms.chain import TransformSettings
 from kafka_s3.settings.transforms.field_paths import steps
 from kafka_s3.settings.transforms.kafka import renames
-from kafka_s3.values.transforms.base import Compiled, fills, require_map, require_value, side_of, text, texts
+from kafka_s3.values.transforms.base import Compiled, fills, require_map, require_value, rows_of, side_of, text, texts
 from kafka_s3.values.transforms.connect import (
     Fields,
     TransformError,
@@ -78,7 +78,10 @@ class ReplaceField:
                 old.append(origin.name)
         made = schema_of_node(with_fields(record, fields.made), schema.version)
         pick, fill = picker(old, new), filler(origins, fills=self._fills)
-        return Change(made, each(pick if fill is None else lambda value: pick(fill(value))))
+        if fill is not None:
+            return Change(made, each(lambda value: pick(fill(value))))
+        numbers = [record.fields.index(origin) for origin in origins]
+        return Change(made, each(pick), rows_of(schema, made, lambda _: numbers))
 
     def _in_map(self, value: Any) -> dict[str, Any]:
         given = require_map(value, "field replacement")

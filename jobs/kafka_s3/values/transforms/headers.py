@@ -75,14 +75,16 @@ class HeaderFrom:
     def __call__(self, records: Records, chosen: Sequence[int]) -> None:
         side, headers = records.sides[self._side], records.headers
         assert headers is not None
-        nulls = [index for index in chosen if side.values[index] is None]
+        known = side.nulls()
+        nulls = [index for index in chosen if index in known]
+        values = side.values
         if nulls:
             records.fail(nulls, "null has no fields")
         for schema, indexes in list(side.by_schema(records.not_null(self._side, chosen))):
             try:
                 reads = self._readers(schema)
                 for index in indexes:
-                    made = [read(side.values[index]) for read in reads]
+                    made = [read(values[index]) for read in reads]
                     texts = [None if each is None else HeaderText(each.encode("utf-8", "replace")) for each in made]
                     headers[index] = (*headers[index], *zip(self._headers, texts, strict=True))
             except TransformError as error:

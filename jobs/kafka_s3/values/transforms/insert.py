@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kafka_s3.avro.model import Schema
+from kafka_s3.avro.graph import avro_of
+from kafka_s3.avro.model import Schema, schema_of
 from kafka_s3.settings.transforms.chain import TransformSettings
 from kafka_s3.values.converters.connect_schema import TIMESTAMP, ConnectSchema
-from kafka_s3.values.transforms.base import Compiled, fills, optional_text, require_map, side_of
+from kafka_s3.values.converters.reshaped import Column, Origins
+from kafka_s3.values.transforms.base import Compiled, fills, optional_text, require_map, rows_of, side_of
 from kafka_s3.values.transforms.connect import (
     Fields,
     TransformError,
@@ -80,6 +82,9 @@ class InsertField:
             case "partition":
                 return [batch.tp.partition] * len(indexes)
             case "offset":
+                first, count = batch.offset_at(indexes[0]), len(indexes)
+                if batch.offset_at(indexes[-1]) - first == count - 1:  # they ascend: none is missing
+                    return range(first, first + count)
                 return [batch.offset_at(index) for index in indexes]
             case "timestamp":
                 stamps = records.timestamps()
@@ -111,7 +116,23 @@ class InsertField:
             more = (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
             return [{**value, **each} for value, each in zip(values, more, strict=True)]
 
-        return Change(made, inserted)
+        if fill is not None:
+            return Change(made, inserted)
+        types = [schema_of(avro_of(field.node)) for field in fields.made[len(record.fields) :]]
+
+        def origins(indexes: Sequence[int]) -> Origins:
+            new = zip(self._inserted, types, strict=True)
+            return [*range(len(record.fields)), *(self._new_column(each, type, indexes) for each, type in new)]
+
+        return Change(made, inserted, rows_of(schema, made, origins))
+
+    def _new_column(self, inserted: _Inserted, schema: Schema, indexes: Sequence[int]) -> Column:
+        column = self._column(inserted.what, indexes)
+        if not inserted.optional and None in column:
+            raise TransformError(f"the field {inserted.name} is required, and there is no {inserted.what} for it")
+        is_constant = inserted.what in ("partition", "static")
+        is_constant = is_constant or (inserted.what == "topic" and column.count(column[0]) == len(column))
+        return Column(schema, column, is_constant=is_constant)
 
     def _in_maps(self, values: Sequence[Any], indexes: Sequence[int]) -> list[dict[str, Any]]:
         made = [dict(require_map(value, "field insertion")) for value in values]

@@ -39,7 +39,8 @@ class RecordIsTombstone:
         pass
 
     def __call__(self, records: Records, chosen: Sequence[int]) -> Sequence[bool]:
-        return [records.is_tombstone(index) for index in chosen]
+        nulls = records.nulls()
+        return [index in nulls for index in chosen]
 
 
 class TopicNameMatches:

@@ -6,14 +6,15 @@ What has one schema is changed together; only where that fails is each record lo
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_s3.avro.model import Schema
 from kafka_s3.records import Headers, RecordBatch
-from kafka_s3.values.rows import Excluded, Filtered, Schemas, Stage, Unwritable
+from kafka_s3.values.rows import Excluded, Filtered, Stage, Unwritable
 from kafka_s3.values.transforms.connect import TransformError
+from kafka_s3.values.transforms.sides import Segment, Side
 
 
 class Part(enum.Enum):
@@ -32,55 +33,17 @@ class Change:
 
     `schema`: what they have after it. `all`: makes the new values of those at some places of the batch; `None` keeps
     them. It raises `TransformError` if one of them cannot be changed; asked for that one alone it says why.
+    `rows`: the same for rows, which are `Structs`; it is asked first, and for all that are of this schema.
     """
 
     schema: Schema | None
     all: Callable[[Sequence[Any], Sequence[int]], Sequence[Any]] | None = None
+    rows: Callable[[Any, Sequence[int]], Any] | None = None
 
 
 def each(change: Callable[[Any], Any]) -> Callable[[Sequence[Any], Sequence[int]], Sequence[Any]]:
     """Values one by one."""
     return lambda values, _: list(map(change, values))
-
-
-@dataclass(slots=True)
-class Side:
-    """The keys or the values of a batch: `values[i]` under `schemas[i]`, or under the only one; null is `None`."""
-
-    schemas: Schemas
-    values: list[Any]
-
-    def schema_at(self, index: int) -> Schema | None:
-        return self.schemas if isinstance(self.schemas, Schema | None) else self.schemas[index]
-
-    def by_schema(self, chosen: Sequence[int]) -> Iterable[tuple[Schema | None, Sequence[int]]]:
-        """The chosen ones apart by their schemas."""
-        if isinstance(self.schemas, Schema | None):
-            return [(self.schemas, chosen)] if len(chosen) else []
-        # By what a schema is, not by what it says: those of a batch are few objects.
-        found: dict[int, tuple[Schema | None, list[int]]] = {}
-        for index in chosen:
-            schema = self.schemas[index]
-            found.setdefault(id(schema), (schema, []))[1].append(index)
-        return found.values()
-
-    def put(self, indexes: Sequence[int], schema: Schema | None, values: Sequence[Any] | None) -> None:
-        """New values of some records, and the schema that they have now."""
-        if len(indexes) == len(self.values):
-            self.schemas = schema
-            self.values = self.values if values is None else list(values)
-            return
-        if values is not None:
-            for index, value in zip(indexes, values, strict=True):
-                self.values[index] = value
-        if isinstance(self.schemas, Schema | None):
-            if self.schemas is schema:
-                return
-            self.schemas = [self.schemas] * len(self.values)
-        schemas = self.schemas
-        assert isinstance(schemas, list)
-        for index in indexes:
-            schemas[index] = schema
 
 
 @dataclass(slots=True)
@@ -130,9 +93,10 @@ class Records:
             made[index] = stamp
         self.stamps = made
 
-    def is_tombstone(self, index: int) -> bool:
+    def nulls(self) -> Collection[int]:
+        """The records whose value is null."""
         side = self.sides.get(Part.VALUE)
-        return index in self.tombstones if side is None else side.values[index] is None
+        return self.tombstones if side is None else side.nulls()
 
     def drop(self, indexes: Iterable[int]) -> None:
         self.left.update(dict.fromkeys(indexes, Filtered()))
@@ -144,6 +108,8 @@ class Records:
     def change(self, part: Part, chosen: Sequence[int], compiled: Callable[[Schema | None], Change]) -> None:
         """Change the keys or values of some records, those of one schema together; bad ones are left out."""
         side = self.sides[part]
+        if side.segments:
+            chosen = self._change_rows(side, chosen, compiled)
         for schema, indexes in list(side.by_schema(chosen)):
             try:
                 change = compiled(schema)
@@ -154,13 +120,56 @@ class Records:
                 if change.schema is not schema:
                     side.put(indexes, change.schema, None)
                 continue
-            whole = len(indexes) == len(side.values)
-            values = side.values if whole else [side.values[index] for index in indexes]
+            values: Sequence[Any] = side.values
+            if len(indexes) < len(values):
+                values = [values[index] for index in indexes]
             try:
                 made = change.all(values, indexes)
             except TransformError:
                 indexes, made = self._one_by_one(change.all, values, indexes)
             side.put(indexes, change.schema, made)
+
+    def _change_rows(
+        self, side: Side, chosen: Sequence[int], compiled: Callable[[Schema | None], Change]
+    ) -> Sequence[int]:
+        """Change what is rows and can stay that; the records for which that is not so."""
+        done: list[Segment] = []
+        for segment in list(side.segments):
+            try:
+                change = compiled(segment.schema).rows
+            except TransformError:
+                continue
+            found = None if change is None else side.chosen(segment, chosen, self.left)
+            if change is None or found is None:
+                continue
+            done.append(found)
+            try:
+                made = change(found.rows, found.indexes)
+            except TransformError:
+                places = self._changeable(found, change)
+                if not places:
+                    continue
+                found = side.split(found, places)
+                made = change(found.rows, found.indexes)
+            side.put_rows(found, made)
+        if sum(len(each.indexes) for each in done) == len(side):
+            return ()
+        gone = set().union(*(each.indexes for each in done))
+        return [index for index in chosen if index not in gone] if gone else chosen
+
+    def _changeable(self, segment: Segment, change: Callable[[Any, Sequence[int]], Any]) -> list[int]:
+        """The rows of a segment that can be changed; the others are bad records."""
+        kept: list[int] = []
+        for place, index in enumerate(segment.indexes):
+            if index in self.left:
+                continue
+            try:
+                change(segment.rows.pick([place]), [index])
+            except TransformError as error:
+                self.fail([index], error)
+            else:
+                kept.append(place)
+        return kept
 
     def _one_by_one(
         self,
@@ -181,7 +190,5 @@ class Records:
 
     def not_null(self, part: Part, chosen: Sequence[int]) -> Sequence[int]:
         """Those whose key or value is not null; what most transforms are for."""
-        values = self.sides[part].values
-        if None not in values:
-            return chosen
-        return [index for index in chosen if values[index] is not None]
+        nulls = self.sides[part].nulls()
+        return [index for index in chosen if index not in nulls] if nulls else chosen

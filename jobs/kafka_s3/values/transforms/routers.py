@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from kafka_s3.settings.transforms.chain import TransformSettings
 from kafka_s3.settings.transforms.dates import date_format
@@ -19,19 +19,22 @@ _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}", re.ASCII)
 
 def route(records: Records, chosen: Sequence[int], topic_of: Callable[[int], str]) -> None:
     """Give records other topics; one that is no topic's name makes a bad record."""
-    if not chosen:
-        return
-    made = [topic_of(index) for index in chosen]
-    wrong = {topic for topic in set(made) if topic in (".", "..") or not _TOPIC.fullmatch(topic)}
-    if wrong:
-        for index, topic in zip(chosen, made, strict=True):
+    if chosen:
+        _put(records, chosen, [topic_of(index) for index in chosen])
+
+
+def _put(records: Records, chosen: Sequence[int], made: str | Sequence[str]) -> None:
+    """The topics of chosen records, one for all or one for each."""
+    one = made if isinstance(made, str) else made[0] if made.count(made[0]) == len(made) else None
+    if wrong := {topic for topic in ({one} if one is not None else set(made)) if not _is_topic(topic)}:
+        for index, topic in zip(chosen, [one] * len(chosen) if one is not None else made, strict=True):
             if topic in wrong:
                 records.fail([index], f"{quoted(topic, repr(topic[:80]))} is no name of a topic")
-    if len(made) == len(records) and made.count(made[0]) == len(made):
-        records.topics = made[0]
+    if one is not None and len(chosen) == len(records):
+        records.topics = one
         return
     topics = [records.topics] * len(records) if isinstance(records.topics, str) else records.topics
-    for index, topic in zip(chosen, made, strict=True):
+    for index, topic in zip(chosen, [one] * len(chosen) if one is not None else made, strict=True):
         topics[index] = topic
     records.topics = topics
 
@@ -42,6 +45,10 @@ def replaced(text: str, by: re.Pattern[str], replace: Replace) -> str | None:
         return None
     first = by.search(text)  # what matches first need not be the whole
     return text if first is None else f"{text[: first.start()]}{replace(first)}{text[first.end() :]}"
+
+
+def _is_topic(name: str) -> bool:
+    return name not in (".", "..") and _TOPIC.fullmatch(name) is not None
 
 
 class RegexRouter:
@@ -55,7 +62,13 @@ class RegexRouter:
         self._known: dict[str, str] = {}
 
     def __call__(self, records: Records, chosen: Sequence[int]) -> None:
-        route(records, chosen, lambda index: self._routed(records.topic_at(index)))
+        if not chosen:
+            return
+        topics = records.topics
+        if isinstance(topics, str):
+            _put(records, chosen, self._routed(topics))
+        else:
+            _put(records, chosen, [self._routed(topics[index]) for index in chosen])
 
     def _routed(self, topic: str) -> str:
         if topic not in self._known:
@@ -72,7 +85,7 @@ class TimestampRouter:
     parts = frozenset({Part.TOPIC, Part.TIMESTAMP})
 
     def __init__(self, settings: TransformSettings) -> None:
-        self._format = date_format(text(settings, "timestamp.format")).format
+        self._date = date_format(text(settings, "timestamp.format"))
         self._topic = text(settings, "topic.format")
 
     def __call__(self, records: Records, chosen: Sequence[int]) -> None:
@@ -80,12 +93,30 @@ class TimestampRouter:
         if None in stamps:
             records.fail((index for index in chosen if stamps[index] is None), "the record has no timestamp")
             chosen = [index for index in chosen if stamps[index] is not None]
-        format, known = self._format, dict[str, str]()
+        if not chosen:
+            return
+        topics, unit = records.topics, self._date.unit_ms
+        found: Any = stamps if len(chosen) == len(stamps) else [stamps[index] for index in chosen]
+        if isinstance(topics, str) and min(found) // unit == max(found) // unit:  # as nearly always: the same text
+            _put(records, chosen, self._routed(topics, found[0] // unit))
+            return
+        known = _Known(self._routed)
+        named = zip(chosen, found, strict=True)
+        _put(records, chosen, [known[records.topic_at(index), stamp // unit] for index, stamp in named])
 
-        def routed(index: int) -> str:
-            topic = records.topic_at(index)
-            if topic not in known:
-                known[topic] = self._topic.replace("${topic}", topic)
-            return known[topic].replace("${timestamp}", format(stamps[index]))  # type: ignore[arg-type]
+    def _routed(self, topic: str, time: int) -> str:
+        """The topic of records of a time, in units of the format."""
+        date = self._date.format(time * self._date.unit_ms)
+        return self._topic.replace("${topic}", topic).replace("${timestamp}", date)
 
-        route(records, chosen, routed)
+
+class _Known(dict[tuple[str, int], str]):
+    """The topics of one batch, each made once."""
+
+    def __init__(self, make: Callable[[str, int], str]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, asked: tuple[str, int]) -> str:
+        made = self[asked] = self._make(*asked)
+        return made

@@ -10,7 +10,7 @@ from kafka_s3.avro.model import Schema
 from kafka_s3.avro.nodes import Node, Record, Union
 from kafka_s3.settings.transforms.chain import TransformSettings
 from kafka_s3.values.converters.connect_schema import is_full_name, valid_name
-from kafka_s3.values.transforms.base import Compiled, fills, optional_text, side_of
+from kafka_s3.values.transforms.base import Compiled, fills, optional_text, rows_of, side_of
 from kafka_s3.values.transforms.connect import TransformError, filler, schema_of_node, type_of
 from kafka_s3.values.transforms.records import Change, Part, Records, each
 
@@ -29,7 +29,8 @@ class SetSchemaMetadata:
 
     def __call__(self, records: Records, chosen: Sequence[int]) -> None:
         side = records.sides[self._side]
-        known = [index for index in chosen if side.values[index] is not None or side.schema_at(index) is not None]
+        nulls = side.nulls()
+        known = [index for index in chosen if index not in nulls or side.schema_at(index) is not None]
         records.change(self._side, known, self._compiled)
 
     def _compile(self, schema: Schema | None) -> Change:
@@ -46,7 +47,10 @@ class SetSchemaMetadata:
         version = schema.version if self._version is None else self._version
         outer = schema_of_node(made, version)
         fill = filler(one.fields, fills=self._fills)
-        return Change(outer, None if fill is None else each(lambda value: None if value is None else fill(value)))
+        if fill is not None:
+            return Change(outer, each(lambda value: None if value is None else fill(value)))
+        numbers = range(len(one.fields))
+        return Change(outer, None, rows_of(schema, outer, lambda _: numbers))
 
 
 def renamed(node: Record, name: str | None, version: int | None = None) -> Record:

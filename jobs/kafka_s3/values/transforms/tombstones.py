@@ -18,7 +18,8 @@ class TombstoneHandler:
         self._fails = text(settings, "behavior").lower() == "fail"
 
     def __call__(self, records: Records, chosen: Sequence[int]) -> None:
-        nulls = [index for index in chosen if records.is_tombstone(index)]
+        known = records.nulls()
+        nulls = [index for index in chosen if index in known]
         if self._fails:
             records.fail(nulls, "the value is null")
         else:

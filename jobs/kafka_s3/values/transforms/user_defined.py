@@ -25,8 +25,9 @@ from kafka_s3.errors import ConfigurationError
 from kafka_s3.records import Headers
 from kafka_s3.settings.transforms.chain import PredicateSettings, TransformSettings
 from kafka_s3.user_defined import PREDICATE, TRANSFORM, call, call_on_records, find_class
-from kafka_s3.values.transforms.records import Part, Records, Side
+from kafka_s3.values.transforms.records import Part, Records
 from kafka_s3.values.transforms.routers import route
+from kafka_s3.values.transforms.sides import Side
 
 #: What a class may ask for by its attribute `parts`.
 _PARTS: Final = {part.value: part for part in (Part.KEY, Part.VALUE, Part.HEADERS, Part.TIMESTAMP)}
@@ -170,6 +171,7 @@ class UserDefinedPredicate(_UserDefined):
 
 
 def _given(side: Side, chosen: Sequence[int]) -> tuple[list[Any], list[Any]]:
-    values = [side.values[index] for index in chosen]
+    every = side.values
+    values = [every[index] for index in chosen]
     schemas = [None if (schema := side.schema_at(index)) is None else schema.avro for index in chosen]
     return values, schemas
