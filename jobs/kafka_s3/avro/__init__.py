@@ -17,6 +17,7 @@ Values:
 - `datum_reader`: one value at a time.
 - `datum_checker`: whether bytes are a value, and where a long one can be cut.
 - `long_values`: a long value, some items at a time.
+- `long_datums`: longs to the binary form, a batch at once.
 - `batch_decoder`: many values at once, by fastavro.
 - `datum_writer`: values to the binary form.
 - `batch_reader`: all rows of a batch at once.

@@ -39,6 +39,8 @@ What is made of them:
 - `structs`: rows over Python values.
 - `fitting`: what a format has no place for.
 - `changed`: values that transforms made, as rows for a format.
+- `reshaped`: rows made of the fields of others, and of new ones.
+- `segmented`: rows of a batch that went different ways through transforms.
 - `mixed_schema_rows`: rows of several schemas in one object.
 - `kafka_fields`: the record's own metadata, written into it.
 

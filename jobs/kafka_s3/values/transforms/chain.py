@@ -144,7 +144,7 @@ def _step(settings: TransformSettings) -> _Step:
 
 
 def _side(rows: Any, count: int) -> Side:
-    """Rows of a schema as they are, plain values of others; null for those that have none: a tombstone has no schema."""
+    """Rows of a schema as they are, plain values of others; null where there is none, which has no schema."""
     schemas: Schemas = rows.schemas
     if schemas is None and not rows.excluded:
         return Side(schemas, list(rows.values(schemas)))
