@@ -16,6 +16,21 @@ _SEVEN, _LOW, _MORE = np.uint64(7), np.uint64(0x7F), np.uint8(0x80)
 _EDGES: Final = np.array([1 << 7 * size for size in range(1, _BYTES_MAX)], dtype=np.uint64)
 
 
+def as_longs(values: Sequence[int]) -> Ints:
+    """Numbers as an array."""
+    if isinstance(values, range):
+        return np.arange(values.start, values.stop, values.step, dtype=np.int64)
+    return np.array(values, dtype=np.int64)
+
+
+def sums(constant: int, columns: Sequence[Sequence[int]], count: int) -> list[int]:
+    """The sum of each row of columns, and of one number more."""
+    made = np.full(count, constant, dtype=np.int64)
+    for each in columns:
+        made += np.asarray(each, dtype=np.int64)
+    return made.tolist()
+
+
 def long_sizes(numbers: Ints) -> Ints:
     """How many bytes each takes."""
     sizes: Ints = np.searchsorted(_EDGES, _zigzag(numbers), side="right") + 1

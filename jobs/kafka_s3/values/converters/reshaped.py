@@ -50,16 +50,12 @@ class Column:
         return list(map(dict(zip(different, encode(different), strict=True)).__getitem__, self.values))
 
     def sizes(self) -> Any:
-        """How many bytes each takes, as an array."""
-        import numpy as np
-
+        """How many bytes each takes."""
         from kafka_s3.avro.long_datums import long_sizes
 
-        if self.is_constant:
-            return len(self.constant)
         if (numbers := self._numbers) is not None:
             return long_sizes(numbers) + len(_prefix(graph(self.schema)))
-        return np.fromiter(map(len, self.datums()), np.int64, len(self.values))
+        return list(map(len, self.datums()))
 
     def arrow(self, kind: Any) -> Any:
         """As an array of the schema's type, or of that without logical types."""
@@ -70,9 +66,7 @@ class Column:
 
         schema = self.schema if arrow_type(self.schema) == kind else bare(self.schema)
         if self.is_constant:
-            import numpy as np
-
-            return from_values(self.values[:1], schema).take(pa.array(np.zeros(len(self.values), dtype=np.int32)))
+            return from_values(self.values[:1], schema).take(pa.array([0] * len(self.values), pa.int32()))
         if (numbers := self._numbers) is not None and kind.bit_width == 64:
             return pa.Array.from_buffers(kind, len(numbers), [None, pa.py_buffer(numbers)])
         return from_values(self.values, schema)
@@ -80,14 +74,11 @@ class Column:
     @cached_property
     def _numbers(self) -> Any:
         """The values as an array, where they are longs that are all there."""
-        import numpy as np
+        from kafka_s3.avro.long_datums import as_longs
 
         one = graph(self.schema).required
-        if not isinstance(one, Primitive) or one.kind is not Kind.LONG:
-            return None
-        if isinstance(self.values, range):
-            return np.arange(self.values.start, self.values.stop, dtype=np.int64)
-        return None if None in self.values else np.array(self.values, dtype=np.int64)
+        is_long = isinstance(one, Primitive) and one.kind is Kind.LONG
+        return as_longs(self.values) if is_long and None not in self.values else None
 
 
 def _prefix(node: Node) -> bytes:
@@ -152,19 +143,16 @@ class _Whole:
     @cached_property
     def sizes(self) -> Sequence[int]:
         """Of datums, where there are any without values; else the source's, and what is new."""
-        import numpy as np
+        from kafka_s3.avro.long_datums import sums
 
         pieces = self._pieces()
         runs = [each for each in pieces if not isinstance(each, bytes | Column)]
-        made: Any = np.zeros(self.count, dtype=np.int64)
+        columns = [each.sizes() for each in pieces if isinstance(each, Column)]
         if not self.has_datums:
-            made += np.array(self.source.sizes(), dtype=np.int64)
+            columns.append(self.source.sizes())
         elif runs:
-            made += np.array(self.source.cut_sizes(runs), dtype=np.int64)
-        for each in pieces:
-            if isinstance(each, bytes | Column):
-                made += len(each) if isinstance(each, bytes) else each.sizes()
-        return made.tolist()  # type: ignore[no-any-return]
+            columns.append(self.source.cut_sizes(runs))
+        return sums(sum(len(each) for each in pieces if isinstance(each, bytes)), columns, self.count)
 
     def _pieces(self) -> list[Any]:
         """What a datum is put together of: bytes, columns, and runs of the source's fields."""
