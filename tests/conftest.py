@@ -43,7 +43,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Groups:
     return Groups(config, log)
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` picks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):  # a JVM for a test or two
+            item.add_marker(pytest.mark.heavy)
     nameless = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if nameless:  # processes that share the tests would not agree on their names
         raise pytest.UsageError(f"Give the parameters ids that are the same in every process: {nameless[:3]}")

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 
 import pyarrow.parquet as pq
+import pytest
 from confluent_kafka.serialization import MessageField
 
 from kafka_s3.log.documents import decode
@@ -23,6 +24,7 @@ job = test_spark_job.job  # a connector file, a topic, an empty bucket
 PLAIN = json.dumps({"type": "record", "name": "shop.Plain", "fields": [{"name": "n", "type": "long"}]})
 
 
+@pytest.mark.heavy
 def test_known_schemas_travel_to_the_workers(job: Job, registry_server: SchemaRegistry, gate: Gate) -> None:
     """Four partitions in two tasks of two versions, a reference and keys: everything is asked for once, by the driver.
 

@@ -150,6 +150,7 @@ def watched_command_lines() -> Iterator[set[str]]:
         watcher.join()
 
 
+@pytest.mark.heavy
 def test_a_run_over_four_partitions(job: Job) -> None:
     """Every record lands once, under Connect's names, split over two tasks; the entry names the Spark application.
 
@@ -193,6 +194,7 @@ def test_a_bad_record_is_sparks_own_exit_status(job: Job) -> None:
     assert [gzip.decompress(body) for body in job.objects("topics/").values()] == [b'{"n":0}\n', b'{"m":0}\n']
 
 
+@pytest.mark.heavy
 def test_a_wrong_configuration_is_sparks_own_exit_status(job: Job) -> None:
     """spark-submit ends with 78, every problem is named without a traceback, and nothing is written."""
     job.properties |= {"flush.size": "0", "flush.sise": "3"}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -40,10 +41,15 @@ FORMATS: Mapping[str, Mapping[str, str]] = {
     },
     "parquet": {**TYPED, "format.class": Format.PARQUET.value, "export.parquet.row.group.bytes": "1048576"},
 }
-RECORDS = [
-    Record(offset, value if offset % 1_900 else value[:-1] + b',"more":"%s"}' % (b"x" * 300_000))
-    for offset, value in enumerate(values(16_000), 1)
-]
+
+
+@functools.cache
+def all_records() -> Sequence[Record]:
+    """Small ones, and now and then a large one."""
+    return [
+        Record(offset, value if offset % 1_900 else value[:-1] + b',"more":"%s"}' % (b"x" * 300_000))
+        for offset, value in enumerate(values(16_000), 1)
+    ]
 
 
 def bounds(written: Written) -> list[tuple[int, int, str]]:
@@ -62,15 +68,15 @@ def test_an_object_ends_when_it_is_as_large_as_that(name: str) -> None:
             "export.object.bytes.of": "object",
         }
     )
-    written, uploads = write(settings, RECORDS)
-    assert written.records == len(RECORDS)
+    written, uploads = write(settings, all_records())
+    assert written.records == len(all_records())
     *full, last = bounds(written)
     assert full
     assert {closed_by for _, _, closed_by in full} == {"export.object.bytes.max"}
     assert last[2] == "end_of_range"
     assert all(size >= 90_000 for _, size, _ in full)
     for cuts in (range(1, 16_000, 97), (1,), (2_500, 2_501), range(0, 16_000, 1_000)):
-        again, others = write(settings, RECORDS, list(cuts))
+        again, others = write(settings, all_records(), list(cuts))
         assert bounds(again) == bounds(written)
         assert [upload.body for upload in others] == [upload.body for upload in uploads]
 
@@ -88,7 +94,7 @@ def test_how_much_larger_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_other_limits_come_first_where_they_are_reached() -> None:
     """flush.size, and without `of` the records' own bytes."""
-    records = RECORDS[:30]
+    records = all_records()[:30]
     settings = settings_of({"flush.size": "10", "export.object.bytes.max": "50000", "export.object.bytes.of": "object"})
     assert [closed_by for *_, closed_by in bounds(write(settings, records)[0])] == ["flush.size"] * 3
     plain = settings_of({"flush.size": "100", "export.object.bytes.max": "4000"})

@@ -168,6 +168,9 @@ def numbers() -> list[tuple[bytes, str]]:
     return found
 
 
+pytestmark = pytest.mark.heavy  # a JVM with Kafka's own classes
+
+
 @pytest.fixture(scope="module")
 def answers() -> dict[Question, Answer]:
     """Everything that the tests below ask, asked at once: a JVM takes seconds to start."""

@@ -6,6 +6,8 @@ import json
 from random import Random
 from typing import Any
 
+import pytest
+
 from kafka_s3.settings.converters import Converter, ConverterSettings
 from kafka_s3.values.converters.connect_parse import NESTING_MAX, parse_string
 from kafka_s3.values.converters.header_texts import Text, simple_text, texts_for
@@ -45,6 +47,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.heavy  # a JVM with Kafka's own classes
 def test_text_is_parsed_as_connect_parses_it() -> None:
     """Of 12,000 texts that are values or almost: the same value of the same types, and the same text of it."""
     random = Random(SEED)
@@ -78,6 +81,7 @@ def different_json(kind: str, headers: list[bytes]) -> list[tuple[bytes, Text, H
     ]
 
 
+@pytest.mark.heavy  # a JVM with Kafka's own classes
 def test_headers_in_envelopes_are_jsonconverters() -> None:
     """1,500 random envelopes and the odd ones: the same text of the same value, a map in HashMap's order."""
     cases = [random_case(Random(seed)).envelope for seed in range(1500)]
@@ -96,6 +100,7 @@ def test_headers_in_envelopes_are_jsonconverters() -> None:
     assert different_json("json", [*cases, *odd]) == []
 
 
+@pytest.mark.heavy  # a JVM with Kafka's own classes
 def test_headers_in_plain_json_are_jsonconverters() -> None:
     """Without schemas: integers, doubles, text, lists, and maps in HashMap's order."""
     random = Random(SEED)

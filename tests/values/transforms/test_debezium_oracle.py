@@ -20,6 +20,7 @@ def is_stated(debeziums: Any) -> bool:
     return isinstance(debeziums, dict) and re.fullmatch(r"[A-Za-z0-9._-]+", debeziums["topic"]) is None
 
 
+@pytest.mark.heavy  # a JVM with Debezium's own classes
 @pytest.mark.parametrize("older", [False, True])
 def test_events_become_what_debezium_makes(*, older: bool) -> None:
     """Generated events, options of 3.3.1 or of 2.7.4: outcome, topic, value, schema and headers are the same."""

@@ -6,6 +6,8 @@ import json
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from tests.values.transforms.oracle_cases import cases, ours, theirs
 from tools.connect.transform_oracle import Question, ask
 
@@ -46,6 +48,7 @@ def same(one: Any, other: Any) -> bool:
     return all(refused) or (one == other and not any(refused))
 
 
+@pytest.mark.heavy  # a JVM with Kafka's own classes
 def test_transforms_make_what_kafkas_make() -> None:
     """Generated schemas, values and options; every difference is one that the documentation names."""
     questions = [each for each in cases(1, CASES) if not is_stated(each)]
