@@ -147,6 +147,31 @@ def test_another_owner_within_our_own_folder_keeps_its_own() -> None:
     assert doomed(made) == set()
 
 
+@pytest.mark.parametrize("dir", ["topics/orders", "topics/orders/backup"])
+def test_routes_of_another_in_our_topics_folder_are_theirs(dir: str) -> None:
+    """We route nothing; another connector exports the same topic under a topics.dir in that topic's folder, and routes
+    it: what lies in a folder with a topic's name there may be its own. A folder that is none is ours as ever."""
+    made = log_of({})
+    theirs = Owner(connector="other", log="_kafka_s3/other")
+    made.store.overwrite(made.log.layout.owner_key(dir, "orders"), encode(theirs))
+    inner = dir.removeprefix("topics/orders").removeprefix("/")
+    for path in ("all/partition=0", "orders/partition=0", "returns/year=2026/month=01"):
+        left(made, "orders", "orders", 3, f"{inner}/{path}".removeprefix("/"))
+    assert doomed(made) == set()
+    mine = {left(made, "orders", "orders", 3), left(made, "returns", "returns", 3, "orders/partition=0")}
+    assert doomed(made) == mine
+
+
+def test_another_owner_of_other_topics_takes_nothing_from_us() -> None:
+    """Its objects carry its own topics' names: ours beside them go, whatever their folder is called."""
+    made = log_of({})
+    theirs = Owner(connector="other", log="_kafka_s3/other")
+    made.store.overwrite(made.log.layout.owner_key("topics/orders", "payments"), encode(theirs))
+    left(made, "orders", "payments", 3, "all/partition=0")
+    mine = left(made, "orders", "orders", 3, "all/partition=0")
+    assert doomed(made) == {mine}
+
+
 @pytest.mark.parametrize("folder", ["orders", "all", "no-plan-names-it"])
 def test_a_sweep_looks_into_every_folder(folder: str) -> None:
     """What an earlier driver of the plan left goes right after the commit, wherever transforms had put it; what begins

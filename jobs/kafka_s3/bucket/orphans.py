@@ -22,14 +22,16 @@ Objects of windows that were exported again follow a rule of their own, which `b
 What begins where the log says that records are lost may be their last copy: it waits until somebody asks for it, too
 (`lost`).
 
-Three things are left alone although no entry lists them: what an `adopt` entry took over (all of the generations
-before its own, and below its positions), keys of topics that another connector owns, and whatever is not exactly a
-key that one of the log's configurations makes.
+Four things are left alone although no entry lists them: what an `adopt` entry took over (all of the generations
+before its own, and below its positions), keys of topics that another connector owns, keys that another connector may
+have made by routing (it exports the same topic under a `topics.dir` in a folder of ours, and a folder there has a
+topic's name), and whatever is not exactly a key that one of the log's configurations makes.
 """
 
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -45,6 +47,7 @@ from kafka_s3.ports import ObjectStore, OpenUpload
 from kafka_s3.ranges import TopicPartition
 
 _TOLD_EVERY: Final = 1000
+_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}", re.ASCII)
 
 
 class Fate(enum.Enum):
@@ -106,13 +109,16 @@ class Orphan:
 @dataclass(frozen=True, slots=True)
 class OwnedPrefixes:
     """The keys that are this connector's to look at. `others`: prefixes inside its own that somebody else owns;
-    `other_dirs`: what somebody else calls `topics.dir`, inside one that transforms route records in."""
+    `other_dirs`: what somebody else calls `topics.dir`, inside one that transforms route records in; `routes`: what
+    somebody else calls so inside a topic's own folder, where that topic's records may be routed to any name: the
+    prefix, its delimiter and the topic."""
 
     places: tuple[tuple[Place, str], ...]
     others: tuple[str, ...]
     other_dirs: tuple[str, ...]
     notes: tuple[str, ...]
     prefixes: tuple[str, ...]
+    routes: tuple[tuple[str, str, str], ...] = ()
 
     def names(self, key: str) -> list[DataName]:
         """Every way to read a key: none if it is no key of ours, several where delimiters leave that open."""
@@ -122,6 +128,8 @@ class OwnedPrefixes:
             places = [(place, topic) for place, topic in places if place.layout.routed]
         if key.startswith(self.other_dirs):
             places = [(place, topic) for place, topic in places if not place.layout.routed]
+        routed = {topic for prefix, delim, topic in self.routes if _is_routed(key, prefix, delim)}
+        places = [(place, topic) for place, topic in places if place.layout.routed or topic not in routed]
         found = [(place.parse(topic, key), place.layout.directory_delim) for place, topic in places]
         return list(dict.fromkeys(name for name, delim in found if name is not None and not _is_nested(name, delim)))
 
@@ -135,6 +143,11 @@ def _is_nested(name: DataName, delim: str) -> bool:
     """Whether a routed key may as well be that of another program, in its topic's own folder of a deeper `topics.dir`:
     topics/backup/orders/partition=0/orders+0+0000000000.json."""
     return name.folder is not None and name.topic in name.encoded_partition.split(delim)
+
+
+def _is_routed(key: str, prefix: str, delim: str) -> bool:
+    """Whether a key lies in a folder below the prefix that has the name of a topic."""
+    return key.startswith(prefix) and _TOPIC.fullmatch(key[len(prefix) :].split(delim, 1)[0]) is not None
 
 
 def survey(log: Log, head: Entry, places: Iterable[Place], *, topics: Sequence[str] | None = None) -> OwnedPrefixes:
@@ -174,7 +187,9 @@ def survey(log: Log, head: Entry, places: Iterable[Place], *, topics: Sequence[s
     letters = letters_place(log.layout)
     kept += [(letters, topic) for topic in looked_at]
     dirs = _dirs_within(log, owners - own, routed_in, delims)
-    return OwnedPrefixes(tuple(kept), tuple(sorted(others)), dirs, tuple(dict.fromkeys(notes)), tuple(prefixes(kept)))
+    routes = _routes_within(log, owners - own, mine, delims)
+    told = tuple(dict.fromkeys(notes))
+    return OwnedPrefixes(tuple(kept), tuple(sorted(others)), dirs, told, tuple(prefixes(kept)), routes)
 
 
 def _owner_keys(log: Log) -> set[str]:
@@ -193,6 +208,21 @@ def _dirs_within(log: Log, owner_keys: Iterable[str], dirs: Iterable[str], delim
     theirs = {folder for folder, _ in _folders_of(log, owner_keys)}
     within = ((each, own, delim) for each in theirs for own in dirs for delim in delims)
     return tuple(sorted({f"{each}{delim}" for each, own, delim in within if each.startswith(f"{own}{delim}")}))
+
+
+def _routes_within(
+    log: Log, owner_keys: Iterable[str], mine: Iterable[tuple[Place, str]], delims: Iterable[str]
+) -> tuple[tuple[str, str, str], ...]:
+    """Where somebody else may route the records of a topic within that topic's own folder of ours."""
+    theirs = list(_folders_of(log, owner_keys))
+    found = {
+        (f"{folder}{delim}", delim, topic)
+        for place, topic in mine
+        for folder, theirs_topic in theirs
+        for delim in delims
+        if theirs_topic == topic and f"{folder}{delim}".startswith(place.layout.topic_prefix(topic))
+    }
+    return tuple(sorted(found))
 
 
 def _folders_of(log: Log, owner_keys: Iterable[str]) -> Iterator[tuple[str, str]]:
