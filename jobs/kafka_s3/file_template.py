@@ -28,8 +28,10 @@ class TemplateError(ValueError):
     """A template of names that does not tell objects apart, and why, for people."""
 
 
-def parse_file_template(text: str) -> FileTemplate:
-    """
+def parse_file_template(text: str, *, topic_folder: bool = False, shared: bool = False) -> FileTemplate:
+    """The parts of a name. `topic_folder`: each topic has a folder of its own, so a name need not hold the topic.
+    `shared`: topics share folders, so that names alone tell them apart.
+
     >>> parse_file_template("{{topic}}-p{{ partition }}-{{start_offset:padding=true}}")
     (<Slot.TOPIC: 'topic'>, '-p', <Slot.PARTITION: 'partition'>, '-', <Slot.PADDED_OFFSET: 'start_offset:padding=true'>)
     """
@@ -46,13 +48,16 @@ def parse_file_template(text: str) -> FileTemplate:
         raise TemplateError("must not contain '/', a backslash or control characters: folders are the partitioner's")
     names = [part.value.partition(":")[0] for part in parts if isinstance(part, Slot)]
     for name in ("topic", "partition", "start_offset"):
-        if names.count(name) != 1:
+        if names.count(name) != 1 and not (name == "topic" and topic_folder and not names.count(name)):
             raise TemplateError(f"needs {{{{{name}}}}} once, or two objects could have one name")
     for part, following in itertools.pairwise(parts):
         if part in _WIDTHS and (isinstance(following, Slot) or following[0].isdigit()):
             raise TemplateError(
                 "needs text that begins with no digit between numbers, or two objects could have one name"
             )
+    for part, following in itertools.pairwise((*parts, "")):
+        if shared and part is Slot.TOPIC and (following in _WIDTHS or str(following).isdigit()):
+            raise TemplateError("needs text that is no number behind {{topic}}, or two topics could have one name")
     if parts[-1] not in _WIDTHS:
         raise TemplateError("has to end with {{start_offset}} or {{partition}}: the extension follows by itself")
     if isinstance(parts[0], str) and parts[0][0] in "_.":

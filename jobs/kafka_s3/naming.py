@@ -57,6 +57,13 @@ class KeyLayout:
     naming: Naming = Naming.CONNECT
     file_template: FileTemplate = ()  # of the last part of a key; unset, it is the sink's
     routed: bool = False  # transforms may give records another topic, whose folder they then lie in
+    topic_folder: bool = True  # export.topic.folder
+    folders: str = ""  # without that folder, what the folders of a key look like, as a regular expression
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether keys of other topics may lie among those of a topic."""
+        return self.routed or not self.topic_folder
 
     def listed_prefix(self, topic: str) -> str:
         """The prefix under which all objects of a topic's records are found, whichever folders they lie in."""
@@ -66,7 +73,8 @@ class KeyLayout:
         """The prefix that every data key of a topic begins with; a blank `topics.dir` is left out."""
         if self.naming is Naming.BLOCK_GZIP:
             return _block_prefix(self.topics_dir)
-        return self.directory_delim.join(part for part in (self.topics_dir, topic) if part) + self.directory_delim
+        folders = [part for part in (self.topics_dir, topic if self.topic_folder else "") if part]
+        return self.directory_delim.join([*folders, ""])
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +149,10 @@ def parse_data_key(layout: KeyLayout, topic: str, key: str) -> DataName | None:
     file = rf"{re.escape(topic)}{f}(?P<partition>\d+){f}(?P<offset>\d+)"
     if layout.file_template:
         file = "".join(pattern(part, topic) for part in layout.file_template)
-    shape = rf"(?:(?P<path>.+){d})?{file}(?:{f}g(?P<g>[1-9]\d*))?(?:{f}(?P<k>[1-9]\d*))?(?P<extension>\..*)?"
+    path = rf"(?:(?P<path>.+){d})?"
+    if not layout.topic_folder:  # among keys of others, only folders that the configuration makes are ours
+        path = rf"(?P<path>{layout.folders}){d}" if layout.folders else "(?P<path>)"
+    shape = rf"{path}{file}(?:{f}g(?P<g>[1-9]\d*))?(?:{f}(?P<k>[1-9]\d*))?(?P<extension>\..*)?"
     match = re.fullmatch(shape, key[len(prefix) :], re.ASCII | re.DOTALL)
     if match is None:
         return None

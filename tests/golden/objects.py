@@ -213,6 +213,12 @@ def _beside() -> Iterator[tuple[str, Case]]:
             "headers.format.class": FILES[file]["format.class"],
         }
         yield f"beside/headers/{converter}/{file}", _case(kinds()["Json plain"], headers)
+    for name, kind in kinds().items():
+        fields = {"export.record.fields": "headers,offset,value,key,timestamp", "behavior.on.null.values": "write"}
+        yield f"record fields/json/{name}", _case(kind, {**FILES["json"], **fields})
+        if name in ("ByteArray", "String"):
+            csv = {"format.class": "CsvFormat", "key.converter": "ByteArrayConverter", **fields}
+            yield f"record fields/csv/{name}", _case(kind, csv)
     for name, options, values in _HEADERS:
         beside = {"store.kafka.headers": "true", "headers.format.class": "JsonFormat"}
         yield f"beside/header values/{name}", _headers_case(name, options, values, beside)

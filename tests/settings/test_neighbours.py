@@ -8,12 +8,10 @@ import pytest
 
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.settings import Lookups, from_mapping
-from kafka_s3.settings.formats import Format, Gzip, ParquetCodec, Zstd
 from kafka_s3.settings.neighbours import translated
 from kafka_s3.settings.paths import TemplatePartitioner
 
 Problems = Callable[..., dict[str, str]]
-AIVEN = "io.aiven.kafka.connect.s3.AivenKafkaConnectS3SinkConnector"
 LENSES = "io.lenses.streamreactor.connect.aws.s3.sink.S3SinkConnector"
 OLDER = "com.datamountaineer.streamreactor.connect.aws.s3.sink.S3SinkConnector"
 PLAIN = {
@@ -36,69 +34,6 @@ def words_of(connector: str, given: Mapping[str, str]) -> dict[str, str]:
     made = translated(connector, {**PLAIN, **given})
     assert made is not None
     return {name: text for name, text in made.words.items() if text != "..."}
-
-
-def aivens(**given: str) -> dict[str, str]:
-    dotted = {name.replace("_", "."): text for name, text in given.items()}
-    return {"aws.s3.bucket.name": "archive", "format.output.type": "jsonl", **dotted}
-
-
-def test_aivens_own_example_is_said_in_todays_words() -> None:
-    """That of its README: what comes out is a configuration that loads and means what the example says."""
-    given = aivens(
-        aws_s3_region="eu-central-1",
-        file_name_template="dir1/dir2/{{topic}}-{{partition:padding=true}}-{{start_offset:padding=true}}.gz",
-        format_output_fields="key,value,offset,timestamp",
-        file_compression_type="gzip",
-        timestamp_timezone="Europe/Berlin",
-        file_max_records="500",
-    )
-    settings = from_mapping(words_of(AIVEN, given), offline=True).settings
-    assert (settings.s3.bucket, settings.s3.region, settings.layout.topics_dir) == (
-        "archive",
-        "eu-central-1",
-        "dir1/dir2",
-    )
-    assert settings.format.file.compression == Gzip()
-    assert settings.layout.file_template
-    assert [each.value for each in settings.format.envelope.fields] == ["key", "offset", "timestamp"]
-    assert settings.limits.flush_size == 500
-
-
-def test_aivens_formats_and_older_names() -> None:
-    """Parquet, an array, compression, and names of before 2.6."""
-    older = {
-        "aws_s3_bucket": "old",
-        "aws_s3_prefix": "lake/",
-        "output_compression": "zstd",
-        "format.output.type": "json",
-    }
-    settings = from_mapping(words_of(AIVEN, older), offline=True).settings
-    assert (settings.s3.bucket, settings.layout.topics_dir) == ("old", "lake")
-    assert settings.format.file.compression == Zstd()
-    assert settings.format.file.json_array
-    envelope = {"value.converter.schemas.enable": "true"}
-    parquet = aivens(format_output_type="parquet", file_compression_type="snappy") | envelope
-    file = from_mapping(words_of(AIVEN, parquet), offline=True).settings.format.file
-    assert (file.format, file.parquet_codec) == (Format.PARQUET, ParquetCodec.SNAPPY)
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (aivens(format_output_type="csv"), "there is no csv"),
-        (aivens(), "each record is the value itself"),
-        (aivens(format_output_fields="value,offset"), "not below a field `value`"),
-        (aivens(file_compression_type="snappy"), "snappy-java"),
-        (aivens(file_name_template="{{key}}"), "write {key} in export.path.template"),
-        (aivens(file_name_template="{{topic}}/{{topic}}-{{partition}}-{{start_offset}}"), "folders are those"),
-    ],
-)
-def test_what_is_not_the_same_is_said(given: Mapping[str, str], said: str) -> None:
-    """In a comment below the words."""
-    made = translated(AIVEN, {**PLAIN, **given})
-    assert made is not None
-    assert any(said in each for each in made.differs)
 
 
 @pytest.mark.parametrize("connector", [LENSES, OLDER])
@@ -137,10 +72,10 @@ def test_older_kcql_and_what_has_no_words() -> None:
         assert any(said in each for each in made.differs)
 
 
-@pytest.mark.parametrize("connector", [AIVEN, LENSES])
+@pytest.mark.parametrize("connector", [LENSES, OLDER])
 def test_validate_prints_it_beside_the_refusal(connector: str, problems_of: Problems) -> None:
     """As the one problem of the file, with no secret of it."""
-    given = {"connector.class": connector, "connect.s3.kcql": "insert into b select * from t", **aivens(), **SECRETS}
+    given = {"connector.class": connector, "connect.s3.kcql": "insert into b select * from t", **SECRETS}
     problems = problems_of(given)
     assert list(problems) == ["connector.class"]
     said = problems["connector.class"]
@@ -151,8 +86,8 @@ def test_validate_prints_it_beside_the_refusal(connector: str, problems_of: Prob
 
 def test_what_a_variable_stands_for_is_not_printed() -> None:
     """It may be a secret, whatever property has it."""
-    given = {**PLAIN, **aivens(), "connector.class": AIVEN, "aws.s3.bucket.name": "${env:BUCKET}"}
+    given = {**PLAIN, "connector.class": LENSES, "connect.s3.aws.region": "${env:REGION}"}
     with pytest.raises(ConfigurationError) as raised:
-        from_mapping(given, lookups=Lookups(env={"BUCKET": "hidden-one"}), offline=True)
+        from_mapping(given, lookups=Lookups(env={"REGION": "hidden-one"}), offline=True)
     assert "hidden-one" not in str(raised.value)
-    assert "s3.bucket.name=${…}" in str(raised.value)
+    assert "s3.region=${…}" in str(raised.value)

@@ -43,11 +43,14 @@ def ask(questions: Sequence[Question]) -> list[Answer]:
     return [_answer(answer) for answer in asked("Oracle.java", lines)]
 
 
-def asked(program: str, lines: Sequence[str], *options: str) -> list[str]:
-    """The answers of one of the programs beside this module, a line for each."""
-    jars = resolve(f"connect-json-{CONNECT_JSON.version}", [CONNECT_JSON])
+def asked(program: str, lines: Sequence[str], *options: str, alone: Sequence[Jar] = ()) -> list[str]:
+    """The answers of one of the programs beside this module, a line for each. `alone`: jars that it needs besides,
+    without what these need."""
+    jars = f"{resolve(f'connect-json-{CONNECT_JSON.version}', [CONNECT_JSON])}/*"
+    for jar in alone:
+        jars += f":{resolve(f'{jar.name}-{jar.version}', [jar], transitive=False)}/*"
     source = str(Path(__file__).with_name(program))
-    command = [str(find_java().executable), "-Dfile.encoding=UTF-8", *options, "-cp", f"{jars}/*", source]
+    command = [str(find_java().executable), "-Dfile.encoding=UTF-8", *options, "-cp", jars, source]
     done = subprocess.run(
         command, input="".join(lines).encode(), capture_output=True, env=child_environment(), timeout=TIMEOUT_S
     )

@@ -57,10 +57,10 @@ def check_no_data(log: Log, settings: Settings, topic: str, *, has_log: bool) ->
     if owner is not None:
         _refuse_other_owner(log, settings, topic, owner)
     prefix = settings.layout.topic_prefix(topic)
-    routed = settings.layout.routed
-    for info in log.store.list(prefix, limit=None if routed else 1):
-        if routed and parse_data_key(settings.layout, topic, info.key) is None:
-            continue  # of another topic, whose records transforms put here
+    shared = settings.layout.is_shared
+    for info in log.store.list(prefix, limit=None if shared else 1):
+        if shared and parse_data_key(settings.layout, topic, info.key) is None:
+            continue  # of another topic
         _refuse_if_overtaken(log, topic)
         raise LogMissing(
             f"Topic {topic} has objects under {prefix} ({info.key}) that no log of connector {settings.name} lists.",

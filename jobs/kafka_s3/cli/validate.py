@@ -81,7 +81,7 @@ def _beside(settings: Settings) -> list[str]:
     """What readers of a plain listing have to leave out: pyarrow, for one, reads whatever lies in a folder."""
     format, router = settings.format, ObjectRouter(settings)
     beside = [f"*{extension}" for extension in router.extensions[1:]]
-    if format.null_values is NullValues.WRITE:
+    if format.null_values is NullValues.WRITE and format.record_fields is None:
         beside.append(f"{format.tombstone_path}/")
     if settings.completeness is not None:
         beside.append("_COMPLETE.json")
@@ -94,6 +94,8 @@ def _beside(settings: Settings) -> list[str]:
 def _notes(loaded: Loaded) -> list[str]:
     """What a pattern of paths comes to, and what is still open: it may be known where the export runs."""
     notes = []
+    if loaded.is_aivens:
+        notes.append("this is a configuration of Aiven's S3 sink, read as this exporter's properties: docs/aiven.md.")
     match loaded.settings.partitioner:
         case TimePartitioner(duration_ms, path_format, timezone, locale):
             path = Bucketer(duration_ms, path_format, zone(timezone), locale).path(_SAMPLE_MS)

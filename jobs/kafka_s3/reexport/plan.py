@@ -49,6 +49,8 @@ def check_apart(settings: Settings, topics: Iterable[str], mine: KeyLayout) -> N
     """Raise `ConfigurationError` if keys of a window could be read as keys of the live export."""
     if mine.naming is Naming.BLOCK_GZIP:  # a date follows its prefix, which a window's name is not
         return
+    if not mine.topic_folder:  # its keys have as many folders as the configuration says, and a window adds to them
+        return
     for topic in sorted(topics):
         live = settings.layout.topic_prefix(topic)
         if mine.topic_prefix(topic).startswith(live):

@@ -29,6 +29,7 @@ One module for each topic, with its properties, what is wrong with their values 
 | `converters` | what a record's bytes are: converters, the schema of plain JSON, the record's own metadata |
 | `formats` | what an object holds: formats, codecs, compression |
 | `values` | what of a record is written: values, keys, headers, tombstones, and what fits together |
+| `record_fields` | which fields of a record are written, nested or as CSV |
 | `paths` | keys of objects: folders, partitioners, timestamps |
 | `template_rules` | what `export.path.template` has to be |
 | `path_template` | its text and placeholders |
@@ -37,6 +38,8 @@ One module for each topic, with its properties, what is wrong with their values 
 | `run` | bounds of a run, its log, what it may do where Kafka is not as the log left it |
 | `schedule` | when runs are due, and cron expressions, the DAGs of a connector |
 | `block_gzip` | the older Block-GZIP connector |
+| `aiven` | Aiven's S3 sink, read as this exporter's properties |
+| `aiven_names` | its templates of names |
 | `neighbours` | other S3 sinks: their configuration in this exporter's properties |
 
 What they are written in:

@@ -109,6 +109,7 @@ _NO_PLACE: Final = {
     "partitioner.class": paths.DEFAULT_PARTITIONER,
     "s3.schema.partition.affix.type": "NONE",
     paths.FILE_TEMPLATE: "",
+    paths.TOPIC_FOLDER: True,
     "store.kafka.keys": False,
     "store.kafka.headers": False,
     "format.class": formats.BLOCK_GZIP,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, assert_never
 
 from kafka_s3.errors import Problem
 from kafka_s3.settings import (
+    aiven,
     block_gzip,
     completeness,
     connect,
@@ -15,6 +16,7 @@ from kafka_s3.settings import (
     formats,
     kafka,
     paths,
+    record_fields,
     registry,
     run,
     s3,
@@ -47,6 +49,7 @@ TOPICS: Final[dict[str, tuple[Property, ...]]] = {
     "Complete partitions": completeness.PROPERTIES,
     "Formats": formats.PROPERTIES,
     "Values, keys, headers, tombstones": values.PROPERTIES,
+    "Fields of records": record_fields.PROPERTIES,
     "Converters": converters.PROPERTIES,
     "Transforms": transforms.PROPERTIES,
     "The older Block-GZIP connector": block_gzip.PROPERTIES,
@@ -82,15 +85,21 @@ READ_BY_THE_DAG: Final = frozenset(
 CONNECTOR_ONLY: Final = frozenset(("name", "topics", "topics.regex"))
 
 
-def validate(given: Mapping[str, Given], failed: frozenset[str]) -> ParsedConfig:
-    """Look at every property by itself, and fill in the defaults; `failed` had a value that is lost already."""
-    config = ParsedConfig(block_gzip.translated(given), PROPERTIES, block_gzip.written(given))
+def validate(
+    given: Mapping[str, Given], failed: frozenset[str], aivens: aiven.Translated | None = None
+) -> ParsedConfig:
+    """Look at every property by itself, and fill in the defaults; `failed` had a value that is lost already.
+
+    `aivens`: what a configuration of Aiven's became, which has names of its own.
+    """
+    written = block_gzip.written(given) if aivens is None else aivens.written
+    config = ParsedConfig(block_gzip.translated(given), PROPERTIES, written)
     parse_all(config, failed)
     values.fill_in_converters(config)
     forget_unread(config)
     for name in config.given:
         if name not in PROPERTIES:
-            _check_member(name, config)
+            _check_member(name, config, () if aivens is None else aiven.KNOWN)
     return config
 
 
@@ -102,14 +111,14 @@ def find(name: str) -> Property | PropertyPrefix | None:
     return max(prefixes, key=lambda prefix: len(prefix.prefix)) if prefixes else None
 
 
-def unknown(name: str) -> str:
+def unknown(name: str, others: Iterable[str] = ()) -> str:
     """The sentence about a name that is none, with what was probably meant."""
     if not name:
         return "a property without a name: does the line begin with '=' or ':'?"
     bare = name.removeprefix("consumer.")
     if bare in kafka.JAVA:
         return f"is a Kafka client property: use {kafka.OVERRIDE}{bare}, or put it into the worker file"
-    return f"unknown property.{near_match(name, PROPERTIES)}"
+    return f"unknown property.{near_match(name, [*PROPERTIES, *others])}"
 
 
 def near_member(name: str) -> str:
@@ -120,11 +129,11 @@ def near_member(name: str) -> str:
     return near_match(name, [known for known in PROPERTIES if known.startswith(prefix.prefix)])
 
 
-def _check_member(name: str, config: ParsedConfig) -> None:
+def _check_member(name: str, config: ParsedConfig, others: Iterable[str]) -> None:
     found = find(name)
     if not isinstance(found, PropertyPrefix):
         # Never with the value: it may be a misspelt password.
-        config.problems.append(Problem(name or '""', None, unknown(name)))
+        config.problems.append(Problem(name or '""', None, unknown(name, others)))
         return
     converter = PROPERTIES.get(f"{name.partition('.')[0]}.converter")
     near = "" if converter is not None and not config.applies(converter) else near_member(name)

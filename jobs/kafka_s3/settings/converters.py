@@ -117,13 +117,23 @@ KEYS: Final = AppliesWhen(
     "store.kafka.keys",
     (True,),
     "store.kafka.keys=true, export.envelope contains key or transforms is set",
-    either=AppliesWhen("export.envelope", (EnvelopeField.KEY.value,), either=AppliesWhen("transforms", None)),
+    either=AppliesWhen(
+        "export.envelope",
+        (EnvelopeField.KEY.value,),
+        either=AppliesWhen("transforms", None, either=AppliesWhen("export.record.fields", (EnvelopeField.KEY.value,))),
+    ),
 )
 _HEADERS: Final = AppliesWhen(
     "store.kafka.headers",
     (True,),
     "store.kafka.headers=true, export.envelope contains headers or transforms is set",
-    either=AppliesWhen("export.envelope", (EnvelopeField.HEADERS.value,), either=AppliesWhen("transforms", None)),
+    either=AppliesWhen(
+        "export.envelope",
+        (EnvelopeField.HEADERS.value,),
+        either=AppliesWhen(
+            "transforms", None, either=AppliesWhen("export.record.fields", (EnvelopeField.HEADERS.value,))
+        ),
+    ),
 )
 _FEW = Ignored("schemas are few and small")
 _PLAIN_JSON = AppliesWhen(

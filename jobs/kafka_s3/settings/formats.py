@@ -20,6 +20,7 @@ class Format(enum.Enum):
     AVRO = "io.confluent.connect.s3.format.avro.AvroFormat"
     PARQUET = "io.confluent.connect.s3.format.parquet.ParquetFormat"
     BLOCK_GZIP = "kafka_s3.formats.BlockGzipFormat"
+    CSV = "kafka_s3.formats.CsvFormat"
 
 
 class AvroCodec(enum.Enum):
@@ -111,6 +112,7 @@ class FileSettings:
     json_decimals: DecimalFormat = DecimalFormat.BASE64
     json_array: bool = False  # export.json.array: one JSON array per object
     block_bytes: int = 67_108_864
+    extension: str | None = None  # export.file.extension, in the place of the format's own
 
 
 AVRO: Final = Format.AVRO.value
@@ -118,7 +120,8 @@ PARQUET: Final = Format.PARQUET.value
 JSON: Final = Format.JSON.value
 BYTE_ARRAY: Final = Format.BYTE_ARRAY.value
 BLOCK_GZIP: Final = Format.BLOCK_GZIP.value
-FORMATS: Final = tuple(Choice(name) for name in (JSON, BYTE_ARRAY, AVRO, PARQUET, BLOCK_GZIP))
+CSV: Final = Format.CSV.value
+FORMATS: Final = tuple(Choice(name) for name in (JSON, BYTE_ARRAY, AVRO, PARQUET, BLOCK_GZIP, CSV))
 KEYS_FORMATS: Final = tuple(Choice(name) for name in (JSON, BYTE_ARRAY, AVRO, PARQUET))
 HEADERS_FORMATS: Final = (
     *(Choice(name) for name in (JSON, AVRO, PARQUET)),
@@ -138,6 +141,12 @@ def _written_as(name: str) -> AppliesWhen:
     return AppliesWhen("format.class", (name,), either=keys)
 
 
+def _extension(text: str) -> str | None:
+    return None if text == NO_EXTENSION else validators.extension(text)
+
+
+EXTENSION: Final = "export.file.extension"
+NO_EXTENSION: Final = "none"
 AS_AVRO: Final = _written_as(AVRO)
 AS_PARQUET: Final = _written_as(PARQUET)
 AS_JSON: Final = _written_as(JSON)
@@ -225,6 +234,15 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         shapes=True,
     ),
     Property(
+        EXTENSION,
+        Kind.STRING,
+        None,
+        "File extension of data objects in place of the format's own, such as .gz; none omits it.",
+        check=_extension,
+        shapes=True,
+        quiet=True,
+    ),
+    Property(
         "format.bytearray.separator",
         Kind.STRING,
         None,
@@ -237,6 +255,8 @@ PROPERTIES: Final[tuple[Property, ...]] = (
 
 def apply_format_rules(config: ParsedConfig) -> None:
     """Formats that compress by themselves exclude compression around them, also of keys and headers that are stored."""
+    if config.is_set(EXTENSION) and config.recognised["format.class"] == BLOCK_GZIP:
+        config.add_problem(EXTENSION, "names of BlockGzipFormat are fixed: remove it")
     kind = config.recognised["s3.compression.type"]
     if kind in (None, "none"):
         return
@@ -277,7 +297,13 @@ def build_file(config: ParsedConfig, name: str) -> FileSettings:
         json_decimals=DecimalFormat(config.text_in_effect("json.decimal.format")),
         json_array=config.in_effect("export.json.array") is True,
         block_bytes=config.number_in_effect("compressed_block_size"),
+        extension=_named(config) if name == "format.class" else None,
     )
+
+
+def _named(config: ParsedConfig) -> str | None:
+    text = config.optional(EXTENSION)
+    return "" if text == NO_EXTENSION else text
 
 
 def _compression(config: ParsedConfig) -> Compression:

@@ -56,6 +56,7 @@ class Loaded:
 
     settings: Settings
     report: tuple[ResolvedProperty, ...]
+    is_aivens: bool = False  # it was written for Aiven's S3 sink
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,12 +228,12 @@ def _load(
     rows = sorted(gathered.rows + report_rows(config) + config.rows + client.rows, key=lambda row: row.name)
     made = build_settings(config, client, gathered.session_token)
     kafka = replace(made.kafka, refused=tuple(gathered.refused_client))
-    return Loaded(replace(made, kafka=kafka, hidden=gathered.hidden), tuple(rows))
+    return Loaded(replace(made, kafka=kafka, hidden=gathered.hidden), tuple(rows), gathered.aivens is not None)
 
 
 def _check(gathered: Gathered, *, need_brokers: bool) -> tuple[ParsedConfig, Client]:
     failed = frozenset(problem.name for problem in gathered.problems)
-    config = catalogue.validate(gathered.properties, failed)
+    config = catalogue.validate(gathered.properties, failed, gathered.aivens)
     _apply_rules(config)
     client = translate(gathered.client)
     kafka.apply_producer_rules(

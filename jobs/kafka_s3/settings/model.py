@@ -27,6 +27,7 @@ from kafka_s3.settings.paths import (
     build_partitioner,
 )
 from kafka_s3.settings.properties import HIDDEN, Supported, Value, render
+from kafka_s3.settings.record_fields import RecordField
 from kafka_s3.settings.registry import without_login
 from kafka_s3.settings.run import OPEN_OBJECTS_MAX, Limits, Policies, build_limits, build_log_key, build_policies
 from kafka_s3.settings.s3 import S3Settings, build_s3
@@ -128,6 +129,8 @@ def _reads_timestamps(content: FormatSettings, partitioner: Partitioner) -> bool
     if isinstance(partitioner, TemplatePartitioner):
         by_time = partitioner.has_time and isinstance(partitioner.extractor, RecordTime)
     in_record = EnvelopeField.TIMESTAMP in content.envelope.fields
+    if content.record_fields is not None:
+        in_record = in_record or RecordField.TIMESTAMP in content.record_fields.fields
     return by_time or in_record or content.file.format is Format.BLOCK_GZIP
 
 

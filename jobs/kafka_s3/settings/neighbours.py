@@ -1,7 +1,7 @@
 """Other S3 sinks: their configuration in this exporter's properties, as far as these say the same; printed, never run.
 
-Facts: Aiven's sink (README and S3SinkConfig of cloud-storage-connectors-for-apache-kafka) and Lenses' Stream Reactor
-(its page of the AWS S3 sink: KCQL). No value of a secret is printed, nor any of a property that is not known.
+Facts: Lenses' Stream Reactor (its page of the AWS S3 sink: KCQL). No value of a secret is printed, nor any of a
+property that is not known. Aiven's sink runs: `aiven`.
 """
 
 from __future__ import annotations
@@ -11,17 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from kafka_s3.file_template import TemplateError, parse_file_template
 from kafka_s3.settings.block_gzip import SINK
 from kafka_s3.settings.formats import AVRO, BYTE_ARRAY, JSON, PARQUET
 
-_AIVEN: Final = re.compile(r"io\.aiven\.kafka\.connect\.s3\.[A-Za-z0-9]*SinkConnector")
 _LENSES: Final = re.compile(r"(io\.lenses|com\.datamountaineer)\.streamreactor\.connect\.[a-z0-9.]*S3SinkConnector")
 #: What every connector has, whatever it is.
 _KEPT: Final = re.compile(r"name|topics|topics\.regex|tasks\.max|errors\.[a-z.]+|(key|value)\.converter")
 _OPTIONS: Final = re.compile(r"(key|value)\.converter\.(schemas\.enable|schema\.registry\.url)")
-_UNLIMITED: Final = "1000000"
-_PART_MIN: Final = 5 * 1024 * 1024
 _SECRET: Final = "..."  # noqa: S105  # it stands where one is to be filled in
 
 
@@ -41,8 +37,6 @@ class Translation:
 
 def translated(connector: str, given: Mapping[str, str]) -> Translation | None:
     """The configuration of a neighbour; `None` of any other connector."""
-    if _AIVEN.fullmatch(connector):
-        return _aiven(given)
     if _LENSES.fullmatch(connector):
         return _lenses(given)
     return None
@@ -59,96 +53,6 @@ def _moved(made: Translation, given: Mapping[str, str], names: Mapping[str, str]
         if given.get(theirs, "").strip() and ours not in made.words:
             secret = "secret" in theirs or "access.key" in theirs or "access_key" in theirs
             made.words[ours] = _SECRET if secret else given[theirs].strip()
-
-
-def _first(given: Mapping[str, str], *names: str) -> str:
-    """What the newest of several names has; "" if none of them is set."""
-    return next((given[name].strip() for name in names if given.get(name, "").strip()), "")
-
-
-_AIVEN_NAMES: Final = {
-    "aws.access.key.id": "aws.access.key.id",
-    "aws_access_key_id": "aws.access.key.id",
-    "aws.secret.access.key": "aws.secret.access.key",
-    "aws_secret_access_key": "aws.secret.access.key",
-    "aws.s3.bucket.name": "s3.bucket.name",
-    "aws_s3_bucket": "s3.bucket.name",
-    "aws.s3.region": "s3.region",
-    "aws_s3_region": "s3.region",
-    "aws.s3.endpoint": "store.url",
-    "aws_s3_endpoint": "store.url",
-    "aws.s3.sse.algorithm": "s3.ssea.name",
-    "aws.s3.backoff.delay.ms": "s3.retry.backoff.ms",
-    "aws.s3.backoff.max.retries": "s3.part.retries",
-    "aws.sts.role.arn": "s3.credentials.provider.sts.role.arn",
-    "aws.sts.role.session.name": "s3.credentials.provider.sts.role.session.name",
-    "aws.sts.role.external.id": "s3.credentials.provider.sts.role.external.id",
-    "file.name.timestamp.timezone": "timezone",
-    "timestamp.timezone": "timezone",
-}
-
-
-def _aiven(given: Mapping[str, str]) -> Translation:
-    made = _begun(given)
-    _moved(made, given, _AIVEN_NAMES)
-    made.words.setdefault("s3.region", "us-east-1")
-    if "s3.credentials.provider.sts.role.arn" in made.words:
-        provider = "io.confluent.connect.s3.auth.AwsAssumeRoleCredentialsProvider"
-        made.words["s3.credentials.provider.class"] = provider
-    if (size := given.get("aws.s3.part.size.bytes", "").strip()).isdecimal():
-        made.words["s3.part.size"] = str(max(int(size), _PART_MIN))
-    count = given.get("file.max.records", "").strip()
-    made.words["flush.size"] = count if count.isdecimal() and int(count) else _UNLIMITED
-    _aivens_format(made, given)
-    _aivens_names(made, given)
-    return made
-
-
-def _aivens_format(made: Translation, given: Mapping[str, str]) -> None:
-    kind = given.get("format.output.type", "csv").strip().lower()
-    codec = _first(given, "file.compression.type", "output_compression") or "gzip"
-    known = {"jsonl": JSON, "json": JSON, "parquet": PARQUET, "avro": AVRO}
-    made.words["format.class"] = known.get(kind, BYTE_ARRAY)
-    if kind == "parquet":
-        made.words["parquet.codec"] = codec
-    elif kind == "avro":
-        made.words["avro.codec"] = {"none": "null", "gzip": "deflate", "zstd": "zstandard"}.get(codec, codec)
-    else:
-        made.words["s3.compression.type"] = codec
-    if kind == "json":
-        made.words["export.json.array"] = "true"
-    if codec == "snappy" and kind not in ("parquet", "avro"):
-        made.differs.append(
-            "snappy objects have Hadoop's blocks, as Spark and Athena read them; Aiven's have snappy-java's"
-        )
-    fields = [each.strip() for each in (_first(given, "format.output.fields", "output_fields") or "value").split(",")]
-    beside = [each for each in fields if each != "value"]
-    if kind not in known:
-        made.differs.append("there is no csv: each line is a value as it came, not its fields in base64")
-    elif beside:
-        made.words["export.envelope"] = ",".join(beside)
-        made.differs.append(
-            "the value's own fields stand beside _kafka_offset and the others, not below a field `value`"
-        )
-    elif given.get("format.output.envelope", "true").strip().lower() != "false":
-        made.differs.append('each record is the value itself, as with format.output.envelope=false, not {"value": …}')
-
-
-def _aivens_names(made: Translation, given: Mapping[str, str]) -> None:
-    prefix = _first(given, "file.name.prefix", "aws.s3.prefix", "aws_s3_prefix")
-    template = given.get("file.name.template", "").strip() or "{{topic}}-{{partition}}-{{start_offset}}"
-    folder, _, name = f"{prefix}{template}".rpartition("/")
-    folder = folder.strip("/")
-    made.words["topics.dir"] = "" if "{{" in folder else folder
-    plain = re.sub(r"(\.[A-Za-z0-9]+)+$", "", name)
-    try:
-        parse_file_template(plain)
-        made.words["file.name.template"] = plain
-    except TemplateError as error:
-        made.differs.append(f"file.name.template {error}: objects have the names of Confluent's sink")
-    if "{{" in folder:
-        made.differs.append("folders are those of partitioner.class: export.path.template has times, keys and fields")
-    made.differs.append("objects lie in <topics.dir>/<topic>/partition=<n>/, Aiven's in its prefix alone")
 
 
 _LENSES_NAMES: Final = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kafka_s3.errors import Problem
-from kafka_s3.settings import catalogue, connect, credentials, kafka
+from kafka_s3.settings import aiven, catalogue, connect, credentials, kafka
 from kafka_s3.settings.kafka_client import ClientLayer
 from kafka_s3.settings.properties import Property, ResolvedProperty, near_match
 from kafka_s3.settings.reach import FILE_ROOTS
@@ -36,6 +36,7 @@ class Gathered:
     session_token: Given | None = None
     rows: list[ResolvedProperty] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    aivens: aiven.Translated | None = None  # where the connector file is one of Aiven's S3 sink
     refused_client: list[str] = field(default_factory=list)  # why nothing can be asked of Kafka by a process that looks
 
     @property
@@ -62,7 +63,13 @@ def gather(
     gathered = Gathered()
     defaults, worker_client = _split_worker(worker, gathered)
     own, overrides = _split_connector(connector)
-    merged = _merge(credentials.translated(own), _from_connection(aws_connection or {}), defaults)
+    aivens = aiven.translated(own)
+    if aivens.is_aivens:
+        gathered.aivens = aivens
+        gathered.rows += aivens.rows
+        gathered.problems += aivens.problems
+        defaults = {**aivens.defaults, **defaults}
+    merged = _merge(credentials.translated(aivens.given), _from_connection(aws_connection or {}), defaults)
     for name, given in merged.items():
         prop = catalogue.find(name)
         lenient = offline and not (isinstance(prop, Property) and prop.shapes)

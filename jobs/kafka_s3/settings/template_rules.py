@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from kafka_s3.joda import JodaError
@@ -14,6 +15,8 @@ from kafka_s3.settings.validation import ParsedConfig
 
 TEMPLATE_PARTITIONER: Final = "kafka_s3.FieldAndTimePartitioner"
 TEMPLATE: Final = "export.path.template"
+TOPIC_FOLDER: Final = "export.topic.folder"
+FILE_TEMPLATE: Final = "file.name.template"
 PROPERTY: Final = Property(
     TEMPLATE,
     Kind.STRING,
@@ -34,7 +37,10 @@ def apply_template_rules(config: ParsedConfig) -> None:
     if not parts:
         try:
             parse_template(config.text(TEMPLATE))
-            config.add_problem(TEMPLATE, "must not be blank. For example region={region}/day={timestamp:yyyy-MM-dd}")
+            if not may_be_blank(config):
+                config.add_problem(
+                    TEMPLATE, "must not be blank. For example region={region}/day={timestamp:yyyy-MM-dd}"
+                )
         except TemplateError as error:
             config.add_problem(TEMPLATE, str(error))
         return
@@ -62,6 +68,25 @@ def apply_template_rules(config: ParsedConfig) -> None:
         config.add_problem("rotate.interval.ms", f"needs a time of each record: add {{timestamp:…}} to {TEMPLATE}")
     if any(isinstance(part, KeyField) for part in parts):
         _json_keys(config)
+
+
+def may_be_blank(config: ParsedConfig) -> bool:
+    """Without the topic's folder, objects may lie in `topics.dir` itself; so may those whose names are given."""
+    return any(config.is_set(name) for name in (TOPIC_FOLDER, FILE_TEMPLATE))
+
+
+def folder_pattern(parts: tuple[Part, ...]) -> str:
+    """What the folders of a key look like, as a regular expression: no placeholder's text has a delimiter.
+
+    >>> folder_pattern(parse_template("day={timestamp:dd}/{topic}"))
+    'day=[^/]+/[^/]+'
+    """
+    return "".join(re.escape(part.text) if isinstance(part, Text) else _text_pattern(part) for part in parts)
+
+
+def _text_pattern(part: Part) -> str:
+    slashes = part.pattern.count("/") if isinstance(part, TimeText) else 0
+    return "/".join(["[^/]+"] * (slashes + 1))
 
 
 def _json_keys(config: ParsedConfig) -> None:

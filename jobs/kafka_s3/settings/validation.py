@@ -108,8 +108,8 @@ class ParsedConfig:
 
     def add_problem(self, name: str, message: str) -> None:
         """Add a problem under the name that was written, with the value as it may be shown."""
-        name = self.written_as.get(name, name)
-        given = self.given.get(name)
+        ours, name = name, self.written_as.get(name, name)
+        given = self.given.get(name, self.given.get(ours))
         shown = None if given is None else HIDDEN if self.is_secret(name) else show(name, given.text)
         self.problems.append(Problem(name, shown, message))
 

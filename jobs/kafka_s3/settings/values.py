@@ -23,6 +23,13 @@ from kafka_s3.settings.converters import (
 from kafka_s3.settings.formats import FileSettings, build_file
 from kafka_s3.settings.path_template import ValueField
 from kafka_s3.settings.properties import AppliesWhen, Choice, Ignored, Kind, Property, choices
+from kafka_s3.settings.record_fields import (
+    RecordFields,
+    apply_record_field_rules,
+    build_record_fields,
+    fill_in_fields,
+    writes_fields,
+)
 from kafka_s3.settings.template_rules import TEMPLATE, template_parts
 from kafka_s3.settings.validation import ParsedConfig
 
@@ -54,6 +61,7 @@ class FormatSettings:
     header: ConverterSettings | None = None
     headers: FileSettings | None = None
     envelope: Envelope = Envelope()
+    record_fields: RecordFields | None = None
 
 
 _AS_WRITTEN = Ignored("schemas are kept as their producers wrote them")
@@ -151,10 +159,12 @@ _TO_JSON: Final = f"set format.class={formats.JSON}"
 
 def fill_in_converters(config: ParsedConfig) -> None:
     """What converters are where they are unset: that hangs on the formats, and much hangs on it."""
+    fill_in_fields(config)
     if config.sure("value.converter") and config.optional("value.converter") is None:
         as_bytes = config.recognised["format.class"] in (
             formats.Format.BYTE_ARRAY.value,
             formats.Format.BLOCK_GZIP.value,
+            formats.CSV,
         )
         config.settle("value.converter", (Converter.BYTE_ARRAY if as_bytes else Converter.JSON).value)
         if not config.is_set("value.converter.schemas.enable"):
@@ -172,6 +182,7 @@ def apply_value_rules(config: ParsedConfig) -> None:
     _null_values(config)
     _envelope(config)
     _fields(config)
+    apply_record_field_rules(config)
 
 
 def _short(name: str) -> str:
@@ -183,6 +194,8 @@ def _values(config: ParsedConfig) -> None:
     if not config.sure("format.class", "value.converter", "value.converter.schemas.enable"):
         return
     converter, written = config.text("value.converter"), config.text("format.class")
+    if written == formats.CSV:  # its rules are those of fields
+        return
     lines = converter in _TEXTS or is_plain_json(config, "value")
     has_schema = config.is_set("export.value.schema.file") or config.is_set("export.value.schema")
     changed = bool(config.recognised["transforms"])  # then a value need not be of the kind that its converter makes
@@ -239,6 +252,8 @@ def _keys(config: ParsedConfig) -> None:
 def _null_values(config: ParsedConfig) -> None:
     if config.recognised["behavior.on.null.values"] != "write":
         return
+    if writes_fields(config):  # a null among the fields
+        return
     if config.sure("store.kafka.keys") and not config.flag("store.kafka.keys"):
         config.add_problem("behavior.on.null.values", "write requires store.kafka.keys=true")
     path = "tombstone.encoded.partition"
@@ -255,7 +270,7 @@ def _envelope(config: ParsedConfig) -> None:
     if len(set(fields)) < len(fields):
         config.add_problem(name, "contains a field twice")
     written, converter = config.text("format.class"), config.text("value.converter")
-    if written in (formats.BYTE_ARRAY, formats.BLOCK_GZIP) or user_defined.is_path(written):
+    if written in (formats.BYTE_ARRAY, formats.BLOCK_GZIP, formats.CSV) or user_defined.is_path(written):
         what = _short(written) if not user_defined.is_path(written) else "a format of your own"
         config.add_problem(name, f"{what} writes values as they are and cannot add fields: for example {_TO_JSON}")
     elif not _are_records(converter):
@@ -278,6 +293,9 @@ def _fields(config: ParsedConfig) -> None:
         return
     if not config.sure("value.converter", "format.class") or config.recognised["transforms"]:
         return
+    if writes_fields(config):
+        config.add_problem(name, "fields of the value cannot make paths with export.record.fields, which nests them")
+        return
     converter = config.text("value.converter")
     if not _are_records(converter) or config.text("format.class") == formats.BYTE_ARRAY:
         config.add_problem(name, f"requires values with fields, and values of {_short(converter)} have none")
@@ -299,4 +317,5 @@ def build_format(config: ParsedConfig) -> FormatSettings:
         header=build_header_converter(config),
         headers=build_file(config, "headers.format.class") if headers else None,
         envelope=build_envelope(config),
+        record_fields=build_record_fields(config),
     )

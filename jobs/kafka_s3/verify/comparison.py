@@ -218,7 +218,7 @@ def _content_of(file: FileSettings) -> Content:
             return ParquetContent()
         case Format.BLOCK_GZIP:
             return StreamContent(Gzip())
-        case Format.JSON | Format.BYTE_ARRAY | UserDefined():
+        case Format.JSON | Format.BYTE_ARRAY | Format.CSV | UserDefined():
             return StreamContent(file.compression)
         case _ as never:
             assert_never(never)

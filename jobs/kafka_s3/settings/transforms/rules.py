@@ -24,7 +24,7 @@ from kafka_s3.settings.properties import (
     parse,
     render,
 )
-from kafka_s3.settings.template_rules import TEMPLATE, template_parts
+from kafka_s3.settings.template_rules import TEMPLATE, TOPIC_FOLDER, template_parts
 from kafka_s3.settings.transforms import catalogue
 from kafka_s3.settings.transforms.chain import ChainSettings, PredicateSettings, TransformSettings
 from kafka_s3.settings.transforms.classes import TransformClass
@@ -113,6 +113,8 @@ def _routing(config: ParsedConfig) -> None:
     if config.sure("directory.delim") and re.fullmatch(r"[A-Za-z0-9._-]*", config.text("directory.delim")):
         message = "must not be a character of topic names where transforms give records other topics"
         config.add_problem("directory.delim", message)
+    if config.sure(TOPIC_FOLDER) and not config.flag(TOPIC_FOLDER):
+        config.add_problem(TOPIC_FOLDER, "false cannot be combined with transforms that give records other topics")
     marker = "export.completeness.marker.enable"
     if config.sure(marker) and config.flag(marker):
         message = "markers lie in the topic's own folder, and transforms give records other topics: set it to false"

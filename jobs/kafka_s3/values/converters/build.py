@@ -28,7 +28,7 @@ def converter_for(
     What is bytes in the object too is checked and left as it is; what has a schema, or needs one, becomes `Structs`.
     """
     match settings.converter, file.format:
-        case (_, Format.BYTE_ARRAY | Format.BLOCK_GZIP):
+        case (_, Format.BYTE_ARRAY | Format.BLOCK_GZIP | Format.CSV):
             return take_bytes
         case (Converter.JSON, Format.JSON | UserDefined()) if not settings.schemas_enable:
             return JsonLines()

@@ -6,6 +6,7 @@
 - `json_text`: one value as JSON text.
 - `json_datums`: a long datum as JSON text.
 - `json_columns`: columns as JSON text, a batch at once.
+- `record_json`, `record_csv`: a record's fields as a JSON object or a line of CSV (`export.record.fields`).
 - `java_numbers`: floating-point numbers as Java writes them.
 - `avro`: AvroFormat.
 - `parquet`: ParquetFormat.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol, assert_never
 
 from kafka_s3.avro.model import Schema
@@ -44,6 +45,22 @@ def format_for(settings: FileSettings, *, wrap: str = "value") -> ObjectFormat:
 
     `wrap`: what a single column of a Parquet file is called whose values are no records.
     """
+    made = _format_for(settings, wrap)
+    return made if settings.extension is None else _Named(made, settings.extension)
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A format with an extension of the configuration's."""
+
+    inner: ObjectFormat
+    extension: str
+
+    def open(self, schema: Schema | None) -> ObjectEncoder:
+        return self.inner.open(schema)
+
+
+def _format_for(settings: FileSettings, wrap: str) -> ObjectFormat:
     suffix = extension_suffix(settings.compression)
     match settings.format:
         case Format.JSON:
@@ -52,6 +69,8 @@ def format_for(settings: FileSettings, *, wrap: str = "value") -> ObjectFormat:
         case Format.BYTE_ARRAY:
             extension = f"{settings.byte_array_extension}{suffix}"
             return LineFormat(extension, settings.byte_array_separator, settings.compression)
+        case Format.CSV:
+            return LineFormat(f".csv{suffix}", b"\n", settings.compression)
         case Format.AVRO:
             from kafka_s3.values.formats.avro import AvroFormat
 

@@ -95,6 +95,8 @@ def _configured(settings: Settings, at_ms: int) -> Partitioner:
         case TimePartitioner() as by_time:
             bucketer = Bucketer(by_time.duration_ms, by_time.path_format, zone(by_time.timezone), by_time.locale)
             return TimePaths(bucketer, _extractor(settings, by_time, at_ms))
+        case TemplatePartitioner(()):
+            return OnePath("")
         case TemplatePartitioner() as by_template:
             in_zone, locale = zone(by_template.timezone), by_template.locale
             return TemplatePaths(

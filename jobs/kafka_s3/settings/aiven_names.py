@@ -1,0 +1,111 @@
+"""Names of objects of Aiven's S3 sink, in this exporter's properties.
+
+A template there is the whole key, the extension included. Here its folders become `topics.dir`, the topic's folder and
+`export.path.template`, its last part `file.name.template`, and what follows the first dot behind the last number
+`export.file.extension`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from kafka_s3.file_template import TemplateError, parse_file_template
+
+_SLOT: Final = re.compile(r"\{\{\s*(.*?)\s*\}\}")
+_UNIT: Final = re.compile(r"timestamp\s*:\s*unit\s*=\s*(yyyy|YYYY|MM|dd|HH)")
+_DATE: Final = "{timestamp:yyyy}-{timestamp:MM}-{timestamp:dd}"
+_IN_FOLDERS: Final = {"topic": "{topic}", "partition": "{partition}", "utc_date": _DATE, "local_date": _DATE}
+_NAME: Final = re.compile(r"(.*\}\})(.*)", re.DOTALL)
+_COMPACT: Final = (
+    "keeps the latest record of each key alone and overwrites objects: here every record is kept and no object is"
+    " overwritten. Write {{topic}}-{{partition}}-{{start_offset}} for the name of an object; a folder for each key is"
+    " {key} in export.path.template"
+)
+
+
+class NamesError(ValueError):
+    """Names that cannot be made here, and why, for people."""
+
+
+def translated_names(template: str, source: str) -> Mapping[str, str]:
+    """The properties that make the same keys as the template. `source`: WALLCLOCK or EVENT, the time in a key.
+
+    >>> for each in translated_names("a/{{topic}}/{{partition}}-{{start_offset}}.gz", "EVENT").items(): print(each)
+    ('topics.dir', 'a')
+    ('partitioner.class', 'kafka_s3.FieldAndTimePartitioner')
+    ('export.path.template', '')
+    ('file.name.template', '{{partition}}-{{start_offset}}')
+    ('export.file.extension', '.gz')
+    """
+    slots = [_SLOT.fullmatch(each) for each in re.findall(r"\{\{.*?\}\}", template)]
+    said = [slot[1].partition(":")[0].strip() for slot in slots if slot is not None]
+    if "key" in said:
+        raise NamesError(_COMPACT)
+    *folders, last = template.split("/")
+    name, extension = _split(last)
+    if "" in folders:
+        raise NamesError("has an empty folder: two slashes in a row, or one at its beginning")
+    fixed: list[str] = []
+    while folders and "{{" not in folders[0]:
+        fixed.append(folders.pop(0))
+    has_topic = bool(folders) and _SLOT.fullmatch(folders[0]) is not None and _is(folders[0], "topic")
+    if has_topic:
+        folders.pop(0)
+    path = "/".join(map(_folder, folders))
+    time = next((each for each in re.findall(r"\{\{.*?\}\}", last) if "timestamp" in each), None)
+    if time is not None:
+        raise NamesError(f"move {time} into a folder. {_WAY_OUT}")
+    try:
+        parse_file_template(name, topic_folder=has_topic, shared=not has_topic)
+    except TemplateError as error:
+        raise NamesError(f"{error}. {_WAY_OUT}") from None
+    made = {"topics.dir": "/".join(fixed), "partitioner.class": "kafka_s3.FieldAndTimePartitioner"}
+    if not has_topic:
+        made["export.topic.folder"] = "false"
+    made |= {"export.path.template": path, "file.name.template": name, "export.file.extension": extension or "none"}
+    if "{timestamp:" in path:
+        made |= {"timestamp.extractor": {"EVENT": "Record"}.get(source, "Wallclock"), "locale": "en"}
+    return made
+
+
+_WAY_OUT: Final = (
+    "Write folders first and the numbers last, as in"
+    " {{topic}}/{{timestamp:unit=yyyy}}/{{partition}}-{{start_offset}}.gz"
+)
+
+
+def _split(last: str) -> tuple[str, str]:
+    """The last part of a key, and its extension."""
+    found = _NAME.fullmatch(last)
+    if found is None or not found[2].startswith("."):
+        return last, ""
+    return found[1], found[2]
+
+
+def _is(slot: str, name: str) -> bool:
+    found = _SLOT.fullmatch(slot)
+    return found is not None and found[1] == name
+
+
+def _folder(text: str) -> str:
+    """A folder with this exporter's placeholders."""
+    return _SLOT.sub(_placeholder, text)
+
+
+def _placeholder(found: re.Match[str]) -> str:
+    said = found[1]
+    if said in _IN_FOLDERS:
+        return _IN_FOLDERS[said]
+    unit = _UNIT.fullmatch(said)
+    if unit is not None:
+        return f"{{timestamp:{unit[1].replace('Y', 'y')}}}"
+    if said.startswith("partition"):
+        raise NamesError(f"{{{{{said}}}}} has no zeros in a folder: write {{{{partition}}}} there")
+    if said.startswith("start_offset"):
+        raise NamesError("{{start_offset}} belongs into the last part of a name, or objects could not be told apart")
+    raise NamesError(
+        f"{{{{{said}}}}} is no placeholder: known are topic, partition, start_offset, and in folders"
+        " timestamp:unit=yyyy, MM, dd and HH"
+    )
