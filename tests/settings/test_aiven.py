@@ -155,7 +155,7 @@ def test_times_in_names_are_of_the_run_or_of_records() -> None:
         ("{{partition}}-{{start_offset}}", "needs {{topic}} once"),
         ("{{topic}}{{partition}}-{{start_offset}}", "two topics could have one name"),
         ("/{{topic}}-{{partition}}-{{start_offset}}", "has an empty folder"),
-        ("{{topic}}-{{partition}}-{{start_offset}}-{{timestamp:unit=yyyy}}", "move {{timestamp:unit=yyyy}} into a folder"),
+        ("{{topic}}-{{partition}}-{{start_offset}}-{{timestamp:unit=dd}}", "move {{timestamp:unit=dd}} into a folder"),
         ("{{topic}}/{{timestamp:unit=mm}}/{{partition}}-{{start_offset}}", "{{timestamp:unit=mm}} is no placeholder"),
         ("{{topic}}/{{partition:padding=true}}/{{partition}}-{{start_offset}}", "has no zeros in a folder"),
         ("${env:FOLDER}/{{topic}}-{{partition}}-{{start_offset}}", "must not contain a variable"),
@@ -217,7 +217,7 @@ def test_what_has_another_unit_or_limit_is_fitted() -> None:
     [
         ({"format.output.type": "xml"}, "format.output.type", "must be one of csv, jsonl, json, avro, parquet"),
         ({"format.output.fields": "value,topic"}, "format.output.fields", "may only contain key, value"),
-        ({"format.output.fields": "value,key", "format.output.envelope": "false"}, "format.output.envelope", "exactly one"),
+        ({"output_fields": "value,key", "format.output.envelope": "false"}, "format.output.envelope", "exactly one"),
         ({"file.compression.type": "lz4"}, "file.compression.type", "must be one of none, gzip"),
         ({"file.max.records": "many"}, "file.max.records", "is no whole number"),
         ({"file.name.timestamp.source": "HEADER:at"}, "file.name.timestamp.source", "must be WALLCLOCK or EVENT"),

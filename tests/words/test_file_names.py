@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -92,3 +94,51 @@ def test_what_does_not_tell_objects_apart_is_refused(template: str, said: str) -
     with pytest.raises(TemplateError) as raised:
         parse_file_template(template)
     assert said in str(raised.value)
+
+
+SHARED = "{{topic}}-{{partition}}-{{start_offset}}"
+
+
+def shared(folders: str = "", topics_dir: str = "", template: str = SHARED) -> KeyLayout:
+    parts = parse_file_template(template, shared=True)
+    return KeyLayout(topics_dir=topics_dir, file_template=parts, topic_folder=False, folders=folders)
+
+
+@given(names, names, st.sampled_from(["", "lake/raw"]))
+def test_topics_in_one_folder_are_told_apart_by_names(name: DataName, other: DataName, topics_dir: str) -> None:
+    """Whatever the topics are called: a key is read for no topic but its own."""
+    layout = shared("[^/]+" if "/" not in name.encoded_partition and name.encoded_partition else "", topics_dir)
+    name = replace(name, encoded_partition=name.encoded_partition if layout.folders else "")
+    key = format_data_key(layout, name)
+    assert parse_data_key(layout, name.topic, key) == name
+    if other.topic != name.topic:
+        assert parse_data_key(layout, other.topic, key) is None
+
+
+def test_only_folders_of_the_configuration_are_ours() -> None:
+    """Others may have objects of such names beside them."""
+    layout = shared("day=[^/]+", "lake")
+    assert parse_data_key(layout, "orders", "lake/day=1/orders-0-7.json") is not None
+    for key in ("lake/orders-0-7.json", "lake/old/day=1/orders-0-7.json", "lake/hour=1/orders-0-7.json"):
+        assert parse_data_key(layout, "orders", key) is None
+    assert parse_data_key(shared(), "orders", "orders-0-7") is not None
+    assert parse_data_key(shared(), "orders", "backup/orders-0-7") is None
+
+
+def test_a_topic_with_a_folder_need_not_be_in_names() -> None:
+    """The folder says which topic it is."""
+    layout = KeyLayout(file_template=parse_file_template("{{partition}}-{{start_offset}}", topic_folder=True))
+    name = DataName("orders", "", 3, 42, ".json")
+    assert format_data_key(layout, name) == "topics/orders/3-42.json"
+    assert parse_data_key(layout, "orders", "topics/orders/3-42.json") == name
+
+
+@pytest.mark.parametrize(
+    "template", ["{{topic}}{{partition}}-{{start_offset}}", "{{topic}}7{{partition}}-{{start_offset}}"]
+)
+def test_a_number_behind_the_topic_is_refused_where_topics_meet(template: str) -> None:
+    """Topic a10 with partition 5 would be topic a1 with partition 05."""
+    assert parse_file_template(template)
+    with pytest.raises(TemplateError) as raised:
+        parse_file_template(template, shared=True)
+    assert "two topics could have one name" in str(raised.value)

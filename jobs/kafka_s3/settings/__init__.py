@@ -31,6 +31,7 @@ One module for each topic, with its properties, what is wrong with their values 
 | `values` | what of a record is written: values, keys, headers, tombstones, and what fits together |
 | `record_fields` | which fields of a record are written, nested or as CSV |
 | `paths` | keys of objects: folders, partitioners, timestamps |
+| `file_names` | names of objects, and the topic's folder |
 | `template_rules` | what `export.path.template` has to be |
 | `path_template` | its text and placeholders |
 | `transforms` | single message transforms and predicates |

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from kafka_s3.settings import formats, paths
+from kafka_s3.settings import formats, paths, template_rules
 from kafka_s3.settings.formats import Format
 from kafka_s3.settings.properties import AppliesWhen, Ignored, Kind, Property
 from kafka_s3.settings.validation import ParsedConfig
@@ -108,8 +108,8 @@ def clashes(given: Mapping[str, Given]) -> list[str]:
 _NO_PLACE: Final = {
     "partitioner.class": paths.DEFAULT_PARTITIONER,
     "s3.schema.partition.affix.type": "NONE",
-    paths.FILE_TEMPLATE: "",
-    paths.TOPIC_FOLDER: True,
+    template_rules.FILE_TEMPLATE: "",
+    template_rules.TOPIC_FOLDER: True,
     "store.kafka.keys": False,
     "store.kafka.headers": False,
     "format.class": formats.BLOCK_GZIP,

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafka_s3 import user_defined
-from kafka_s3.file_template import FileTemplate, parse_file_template
-from kafka_s3.file_template import TemplateError as NameTemplateError
 from kafka_s3.joda import JodaError, LocaleUnknown
 from kafka_s3.joda.patterns import compile_pattern
 from kafka_s3.joda.zones import zone
 from kafka_s3.naming import KeyLayout, Naming, leads_out
-from kafka_s3.settings import template_rules, validators
+from kafka_s3.settings import file_names, template_rules, validators
 from kafka_s3.settings.path_template import Part
 from kafka_s3.settings.properties import AppliesWhen, Choice, Kind, Property, Refused, UserDefined, choices
 from kafka_s3.settings.template_rules import (
-    FILE_TEMPLATE,
     TEMPLATE_PARTITIONER,
     TOPIC_FOLDER,
     folder_pattern,
@@ -129,15 +126,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         check=validators.data_folder,
         shapes=True,
     ),
-    Property(
-        TOPIC_FOLDER,
-        Kind.BOOLEAN,
-        True,
-        "false: no folder for each topic; keys begin with topics.dir and what export.path.template says, and names"
-        " have to hold the topic.",
-        shapes=True,
-        quiet=True,
-    ),
+    file_names.TOPIC_FOLDER_PROPERTY,
     Property(
         "directory.delim",
         Kind.STRING,
@@ -163,16 +152,7 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         maximum=255,
         shapes=True,
     ),
-    Property(
-        FILE_TEMPLATE,
-        Kind.STRING,
-        "",
-        "Name of an object in its folder, without suffixes and extension; unset, the sink's. It has {{topic}},"
-        " {{partition}} and {{start_offset}} once each (with zeros: {{start_offset:padding=true}}), text between the"
-        " numbers, and ends with a number. {{topic}} may be left out where the topic has a folder.",
-        shapes=True,
-        quiet=True,
-    ),
+    file_names.FILE_TEMPLATE_PROPERTY,
     Property(
         "s3.schema.partition.affix.type",
         Kind.STRING,
@@ -273,8 +253,7 @@ def apply_path_rules(config: ParsedConfig) -> None:
         config.add_problem(
             "partition.field.name", "Partition field name cannot be null or empty when using FieldPartitioner."
         )
-    _file_name(config)
-    _topic_folder(config)
+    file_names.apply_file_name_rules(config)
     _time(config)
     if config.recognised["partitioner.class"] == TEMPLATE_PARTITIONER:
         template_rules.apply_template_rules(config)
@@ -290,42 +269,6 @@ def _folders(config: ParsedConfig) -> None:
         )
     if config.text("directory.delim") in config.text("file.delim"):
         config.add_problem("file.delim", "must not contain directory.delim: object names could not be parsed")
-
-
-def _file_name(config: ParsedConfig) -> None:
-    """A template of names tells any two objects apart, or is refused."""
-    if not config.sure(FILE_TEMPLATE, "directory.delim") or not config.text(FILE_TEMPLATE):
-        return
-    try:
-        _file_template(config)
-    except NameTemplateError as error:
-        config.add_problem(FILE_TEMPLATE, str(error))
-        return
-    if config.text("directory.delim") != "/":
-        config.add_problem(FILE_TEMPLATE, "requires directory.delim=/, which no topic contains")
-
-
-def _file_template(config: ParsedConfig) -> FileTemplate:
-    """Of a name that is set. A topic that transforms give has a folder, and a name holds the one it came from."""
-    own_folder = config.flag(TOPIC_FOLDER)
-    is_unchanged = not config.recognised["transforms"]
-    text = config.text(FILE_TEMPLATE)
-    return parse_file_template(text, topic_folder=own_folder and is_unchanged, shared=not own_folder)
-
-
-def _topic_folder(config: ParsedConfig) -> None:
-    """Where topics share folders, a key says which topic it is of, and every folder is known beforehand."""
-    if not config.sure(TOPIC_FOLDER) or config.flag(TOPIC_FOLDER):
-        return
-    if config.sure("partitioner.class") and config.text("partitioner.class") != TEMPLATE_PARTITIONER:
-        config.add_problem(TOPIC_FOLDER, f"false requires partitioner.class={TEMPLATE_PARTITIONER}")
-    if config.sure("directory.delim") and config.text("directory.delim") != "/":
-        config.add_problem(TOPIC_FOLDER, "false requires directory.delim=/")
-    if config.recognised["s3.schema.partition.affix.type"] != "NONE":
-        config.add_problem(TOPIC_FOLDER, "false cannot be combined with s3.schema.partition.affix.type")
-    for member in ("keys", "headers"):
-        if config.recognised[f"store.kafka.{member}"] is True:
-            config.add_problem(TOPIC_FOLDER, f"false cannot be combined with store.kafka.{member}=true")
 
 
 def _time(config: ParsedConfig) -> None:
@@ -379,7 +322,7 @@ def build_layout(config: ParsedConfig, naming: Naming, *, routed: bool = False) 
         file_delim=config.text("file.delim"),
         offset_pad_width=config.number("filename.offset.zero.pad.width"),
         naming=naming,
-        file_template=_file_template(config) if config.text(FILE_TEMPLATE) else (),
+        file_template=file_names.build_file_template(config),
         routed=routed,
         topic_folder=config.flag(TOPIC_FOLDER),
         folders="" if config.flag(TOPIC_FOLDER) else folder_pattern(template_parts(config)),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Sequence
 
-from kafka_s3.records import Headers
-
 
 def csv_lines(columns: Sequence[Sequence[bytes]]) -> list[bytes]:
     """One line a record, without its end.
@@ -26,7 +24,7 @@ def csv_numbers(numbers: Iterable[int | None]) -> list[bytes]:
     return [b"" if number is None else b"%d" % number for number in numbers]
 
 
-def csv_headers(headers: Iterable[Headers]) -> list[bytes]:
+def csv_headers(headers: Iterable[Sequence[tuple[str, bytes | None]]]) -> list[bytes]:
     """`name:value;` for each header, both in base64.
 
     >>> csv_headers([(("a", b"1"), ("b", None)), ()])

@@ -1,0 +1,69 @@
+"""Names of objects, and whether each topic has a folder of its own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafka_s3.file_template import FileTemplate, TemplateError, parse_file_template
+from kafka_s3.settings.properties import Kind, Property
+from kafka_s3.settings.template_rules import FILE_TEMPLATE, TEMPLATE_PARTITIONER, TOPIC_FOLDER
+from kafka_s3.settings.validation import ParsedConfig
+
+TOPIC_FOLDER_PROPERTY: Final = Property(
+    TOPIC_FOLDER,
+    Kind.BOOLEAN,
+    True,
+    "false: no folder for each topic; keys begin with topics.dir and what export.path.template says, and names"
+    " have to hold the topic.",
+    shapes=True,
+    quiet=True,
+)
+FILE_TEMPLATE_PROPERTY: Final = Property(
+    FILE_TEMPLATE,
+    Kind.STRING,
+    "",
+    "Name of an object in its folder, without suffixes and extension; unset, the sink's. It has {{topic}},"
+    " {{partition}} and {{start_offset}} once each (with zeros: {{start_offset:padding=true}}), text between the"
+    " numbers, and ends with a number. {{topic}} may be left out where the topic has a folder.",
+    shapes=True,
+    quiet=True,
+)
+
+
+def apply_file_name_rules(config: ParsedConfig) -> None:
+    """A template of names tells any two objects apart, or is refused."""
+    _topic_folder(config)
+    if not config.sure(FILE_TEMPLATE, "directory.delim") or not config.text(FILE_TEMPLATE):
+        return
+    try:
+        build_file_template(config)
+    except TemplateError as error:
+        config.add_problem(FILE_TEMPLATE, str(error))
+        return
+    if config.text("directory.delim") != "/":
+        config.add_problem(FILE_TEMPLATE, "requires directory.delim=/, which no topic contains")
+
+
+def build_file_template(config: ParsedConfig) -> FileTemplate:
+    """A topic that transforms give has a folder, and a name holds the one it came from."""
+    if not config.text(FILE_TEMPLATE):
+        return ()
+    own_folder = config.flag(TOPIC_FOLDER)
+    is_unchanged = not config.recognised["transforms"]
+    text = config.text(FILE_TEMPLATE)
+    return parse_file_template(text, topic_folder=own_folder and is_unchanged, shared=not own_folder)
+
+
+def _topic_folder(config: ParsedConfig) -> None:
+    """Where topics share folders, a key says which topic it is of, and every folder is known beforehand."""
+    if not config.sure(TOPIC_FOLDER) or config.flag(TOPIC_FOLDER):
+        return
+    if config.sure("partitioner.class") and config.text("partitioner.class") != TEMPLATE_PARTITIONER:
+        config.add_problem(TOPIC_FOLDER, f"false requires partitioner.class={TEMPLATE_PARTITIONER}")
+    if config.sure("directory.delim") and config.text("directory.delim") != "/":
+        config.add_problem(TOPIC_FOLDER, "false requires directory.delim=/")
+    if config.recognised["s3.schema.partition.affix.type"] != "NONE":
+        config.add_problem(TOPIC_FOLDER, "false cannot be combined with s3.schema.partition.affix.type")
+    for member in ("keys", "headers"):
+        if config.recognised[f"store.kafka.{member}"] is True:
+            config.add_problem(TOPIC_FOLDER, f"false cannot be combined with store.kafka.{member}=true")
