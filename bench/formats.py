@@ -89,6 +89,8 @@ def _compare(costs: Mapping[str, list[Cost]]) -> None:
     for format, goal in (("Parquet, zstd", " (goal 1.5x)"), ("JSON", "")):
         ratio = median[f"Protobuf to {format}"] / median[f"Avro to {format}"]
         console.print(f"Protobuf to {format}: {ratio:.2f} times the CPU of Avro{goal}")
+    inferred = median["inferred JSON to Parquet"] / median["JSON to Parquet by a schema"]
+    console.print(f"Inferred JSON to Parquet: {inferred:.2f} times the CPU of JSON to Parquet by a schema")
     blocks = costs["bytes, Block-GZIP"]
     for name in ("JSON to JSON, gzip", "bytes, gzip"):
         cpu = median["bytes, Block-GZIP"] / median[name]

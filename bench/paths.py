@@ -26,6 +26,7 @@ _WITHOUT: Final = {
     "Protobuf to JSON": ("protobuf", f"{_PROTOBUF}json.JsonFormat\n"),
     "Avro to JSON": ("avro", f"{_AVRO}json.JsonFormat\n"),
     "JSON to Parquet by a schema": ("json", f"{_JSON}{_PARQUET}export.value.schema.file={{schema}}\n"),
+    "inferred JSON to Parquet": ("json", f"{_JSON}{_PARQUET}export.value.schema=infer\n"),
     "JSON to Parquet, zstd": ("json", f"{_JSON}{_ZSTD}export.value.schema.file={{schema}}\n"),
     "JSON to JSON": ("json", f"{_JSON}json.JsonFormat\n"),
     "JSON to JSON, gzip": ("json", f"{_JSON}json.JsonFormat\ns3.compression.type=gzip\n"),

@@ -28,7 +28,7 @@ FLOORS: Final[tuple[tuple[str, ...], ...]] = (
     ("adopt", "dead_letters", "gc", "reexport", "rewind", "sign", "verify"),
     ("export",),
     ("bucket",),
-    ("write",),
+    ("inference", "write"),
     ("plan",),
     ("log",),
     ("adapters.kafka", "adapters.known_schemas", "adapters.memory", "adapters.registry", "adapters.s3"),
@@ -49,9 +49,9 @@ FLOORS: Final[tuple[tuple[str, ...], ...]] = (
 #: What each room may know: all that it does, and no more.
 KNOWS: Final[Mapping[str, str]] = {
     "cli": (
-        "adapters.kafka adapters.memory adopt bucket dead_letters errors events export gc joda log plan ports "
-        "publish ranges records reexport report rewind sentences settings shown sign signing spark values.rows verify "
-        "version wiring write"
+        "adapters.kafka adapters.memory adopt bucket dead_letters errors events export gc inference joda log plan "
+        "ports publish ranges records reexport report rewind sentences settings shown sign signing spark values.rows "
+        "verify version wiring write"
     ),
     "spark": (
         "adapters.known_schemas bucket errors events export log plan reexport sentences settings shown signing "
@@ -59,7 +59,7 @@ KNOWS: Final[Mapping[str, str]] = {
     ),
     "wiring": (
         "adapters.kafka adapters.known_schemas adapters.registry adapters.s3 adapters.watched dead_letters "
-        "events export log plan ports settings"
+        "events export inference log plan ports settings"
     ),
     "report": "bucket errors export log naming plan ports ranges records settings write",
     "publish": "bucket errors events export joda log naming ordered_pool plan ports ranges settings version",
@@ -84,6 +84,7 @@ KNOWS: Final[Mapping[str, str]] = {
     "bucket": (
         "crash_points dead_letter errors events log naming ordered_pool ports ranges settings values.formats write"
     ),
+    "inference": "avro errors log ports ranges settings values.converters",
     "write": (
         "attempts avro crash_points dead_letter errors log naming ports ranges records settings shown "
         "user_defined values.converters values.formats values.partitioners values.rows values.transforms"

@@ -12,6 +12,7 @@ what the words mean. A room knows only rooms further down, in this order:
 - `export`: a run.
 - `bucket`: what operations share: owners, folders, orphans, windows, the audit of a log.
 - `write`: one range into objects.
+- `inference`: schemas for topics that have none.
 - `plan`: what the next commit covers.
 - `log`: what is exported.
 - `adapters`: Kafka, S3, the registry; the same in memory.

@@ -21,3 +21,4 @@ Ms = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 TopicName = Annotated[str, Meta(pattern=r"^(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}\Z")]
 Key = Annotated[str, Meta(min_length=1, max_length=1024)]  # S3's own limit, of bytes
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+SchemaText = Annotated[str, Meta(min_length=2, max_length=128 * 1024)]

@@ -29,7 +29,10 @@ GC_THRESHOLD: Final = 50_000
 
 def make_exporter(settings: Settings) -> Exporter:
     """A connector over its real bucket and its real broker."""
-    return Exporter(settings, make_store(settings), make_broker(settings))
+    from kafka_s3.inference.schemas import SchemaInference
+
+    infer = SchemaInference(settings.format, functools.partial(make_source, settings))
+    return Exporter(settings, make_store(settings), make_broker(settings), infer=infer)
 
 
 def make_broker(settings: Settings) -> Broker:

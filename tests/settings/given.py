@@ -9,5 +9,6 @@ ENVELOPE = {"value.converter": "JsonConverter"}
 PLAIN = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
 SCHEMA = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
 INLINE = {**PLAIN, "export.value.schema": json.dumps(SCHEMA)}
+INFER = {**PLAIN, "format.class": "AvroFormat", "export.value.schema": "infer"}
 TOLERANT = {"errors.tolerance": "all"}
 TOPIC = "errors.deadletterqueue.topic.name"

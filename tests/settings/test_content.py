@@ -25,7 +25,7 @@ from kafka_s3.settings.formats import (
 )
 from kafka_s3.settings.registry import SubjectNames
 from kafka_s3.settings.values import FormatSettings, NullValues
-from tests.settings.given import ENVELOPE, INLINE, KEY_REGISTRY, PLAIN, REGISTRY, SCHEMA, WITH_KEYS
+from tests.settings.given import ENVELOPE, INFER, INLINE, KEY_REGISTRY, PLAIN, REGISTRY, SCHEMA, WITH_KEYS
 from tests.support import MINIMAL
 
 Load = Callable[..., Loaded]
@@ -244,6 +244,9 @@ def test_which_values_which_format_holds(
         ),
         ({**REGISTRY, "value.converter.schema.registry.url": ""}, "value.converter.schema.registry.url", "is required"),
         ({**WITH_KEYS, "key.converter": "AvroConverter"}, "key.converter.schema.registry.url", "is required"),
+        ({**INFER, "export.value.schema.file": "x.avsc"}, "export.value.schema.file", "set one of them"),
+        ({**INFER, "format.class": "JsonFormat"}, "export.value.schema", "JsonFormat needs no schema"),
+        ({**INFER, "export.value.schema.infer.records": "0"}, "export.value.schema.infer.records", "at least 1"),
         ({**INLINE, "export.value.schema.file": "x.avsc"}, "export.value.schema.file", "set one of them"),
         ({**PLAIN, "export.value.schema.file": "no/such.avsc"}, "export.value.schema.file", "cannot be read"),
         ({**PLAIN, "export.value.schema": "{"}, "export.value.schema", "at line 1, column 2"),

@@ -145,6 +145,7 @@ CREDENTIALS = "tests/adapters/test_s3_credentials.py"
 POLICIES = "tests/export/test_policies.py"
 COMPLETENESS = "tests/publish/test_completeness.py"
 PLANNING = "tests/plan/test_batch.py"
+INFERRED = "tests/export/test_inferred_schemas.py"
 LETTERS = "tests/export/test_dead_letters.py"
 ATTENTION = "tests/report/test_attention.py"
 LETTER_TOPIC = "tests/adapters/test_letter_topic.py"
@@ -258,6 +259,9 @@ SHOWN: dict[str, str] = {
         "tests/settings/test_aiven.py::test_keys_are_those_of_the_template",
     ),
     "export.value.schema.file": "tests/settings/test_content.py::test_a_schema_in_a_file_is_what_the_plan_holds",
+    "export.value.schema.infer.misfit": f"{INFERRED}::test_a_misfit_stops_if_it_is_to",
+    "export.value.schema.infer.records": f"{INFERRED}::test_a_later_plan_widens_it",
+    "export.value.schema.infer.bytes": f"{INFERRED}::test_bytes_limit_a_sample",
     "errors.deadletterqueue.topic.name": "tests/cli/test_dead_letters.py::test_from_a_bad_record_to_its_second_try",
     "errors.deadletterqueue.topic.replication.factor": f"{LETTER_TOPIC}::test_too_many_replicas",
     "errors.deadletterqueue.context.headers.enable": f"{LETTER_TOPIC}::test_connects_headers",

@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.settings import Loaded, catalogue, from_mapping
 from kafka_s3.settings.properties import Kind
-from tests.settings.given import ENVELOPE, INLINE, KEY_REGISTRY, PLAIN, REGISTRY, SCHEMA, TOLERANT, TOPIC, WITH_KEYS
+from tests.settings.given import (
+    ENVELOPE,
+    INFER,
+    INLINE,
+    KEY_REGISTRY,
+    PLAIN,
+    REGISTRY,
+    SCHEMA,
+    TOLERANT,
+    TOPIC,
+    WITH_KEYS,
+)
 from tests.support import MINIMAL
 
 Load = Callable[..., Loaded]
@@ -54,6 +65,7 @@ SHAPING = {
     "value.converter.replace.null.with.default": (ENVELOPE, "false"),
     "value.converter.schemas.enable": (ENVELOPE, "false"),
     "export.value.schema": (PLAIN, json.dumps(SCHEMA)),
+    "export.value.schema.infer.misfit": (INFER, "reject"),
     "store.kafka.keys": ({}, "true"),
     "store.kafka.headers": ({}, "true"),
     "keys.format.class": (WITH_KEYS, "JsonFormat"),
@@ -102,7 +114,7 @@ _PLAUSIBLE = {
     **{name: names for name, names in _OFFERED.items() if name != "s3.compression.type"},
     **{name: ["true"] for name, prop in catalogue.PROPERTIES.items() if prop.kind is Kind.BOOLEAN},
     "export.envelope": ["topic", "key,headers"],
-    "export.value.schema": [json.dumps(SCHEMA, indent=1)],
+    "export.value.schema": [json.dumps(SCHEMA, indent=1), "infer"],
 }
 _ONE = st.sampled_from([(name, text) for name, texts in _PLAUSIBLE.items() for text in texts])
 

@@ -126,12 +126,12 @@ def _name_of(node: dict[str, Any], namespace: str) -> str:
     full = full_name(node, namespace)
     if full.rpartition(".")[2] in PRIMITIVES:
         raise SchemaError(f"{_say(full)} is the name of one of Avro's own types")
-    if not all(map(_is_name, full.removeprefix(".").split("."))):
+    if not all(map(is_name, full.removeprefix(".").split("."))):
         raise SchemaError(f"{_say(full)} is no name of a type: letters, digits and _ in parts between dots")
     return full.removeprefix(".")
 
 
-def _is_name(text: str) -> bool:
+def is_name(text: str) -> bool:
     """As Avro for Java has it: letters of any alphabet."""
     return text != "" and (text[0].isalpha() or text[0] == "_") and all(each.isalnum() or each == "_" for each in text)
 
@@ -244,7 +244,7 @@ class _Writer:
         for field in fields:
             if not isinstance(field, dict) or not isinstance(name := field.get("name"), str) or "type" not in field:
                 raise SchemaError(f"the record {full} has a field without a name or a type: {_say(field)}")
-            if not _is_name(name):
+            if not is_name(name):
                 raise SchemaError(f"the record {full} has a field {_say(name)}, which is no name")
             if name in names:
                 raise SchemaError(f"the record {full} has two fields {_say(name)}")
@@ -290,7 +290,7 @@ def _check_symbols(made: dict[str, Any], full: str) -> None:
     if not isinstance(symbols, list) or not symbols:
         raise SchemaError(f"the enum {full} has no list of symbols")
     for symbol in symbols:
-        if not isinstance(symbol, str) or not _is_name(symbol):
+        if not isinstance(symbol, str) or not is_name(symbol):
             raise SchemaError(f"the enum {full} has a symbol {_say(symbol)}, which is no name")
     if len(set(symbols)) != len(symbols):
         raise SchemaError(f"the enum {full} has a symbol twice")

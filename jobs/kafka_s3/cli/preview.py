@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from kafka_s3.adapters.memory.registry import folder_registry
 from kafka_s3.cli.common import Time, configured, count, echo, load_configuration, now_ms
 from kafka_s3.cli.record_lines import RecordLineError, parse_records
 from kafka_s3.errors import ConfigurationError, ExporterError
+from kafka_s3.inference.schemas import schema_of_values
 from kafka_s3.ports import Registries
 from kafka_s3.report.preview import GivenRecord, Preview, preview
 from kafka_s3.settings import Settings
@@ -34,6 +37,11 @@ from kafka_s3.write.rejections import Rejected
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder of <id>.avsc or <id>.proto: the registry's schemas, ascending ids being their subject's versions.",
 )
+@click.option(
+    "--write-schema",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With export.value.schema=infer: write the schema into this file, for export.value.schema.file.",
+)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Write the objects under this folder.")
 def command(
     config: Path,
@@ -41,6 +49,7 @@ def command(
     records: Path,
     at: int | None,
     schemas: Path | None,
+    write_schema: Path | None,
     out: Path | None,
 ) -> None:
     """Print the objects that CONFIG makes of some records, without Kafka, S3 or Spark.
@@ -57,8 +66,8 @@ def command(
       headers    list of [name, value], value as above
 
     Prints one JSON line an object in the order of closing (key, records, first_offset, last_offset, bytes,
-    closed_by; companions: the
-    keys beside it), then one a refused record. Exits with 1 if a record was refused and errors.tolerance is none: its
+    closed_by; companions: the keys beside it), then one a refused record. With export.value.schema=infer one line a
+    topic with its schema comes first. Exits with 1 if a record was refused and errors.tolerance is none: its
     partition ends in front of it, other partitions go on.
     """
     settings = load_configuration(config, worker, offline=True).settings
@@ -67,7 +76,11 @@ def command(
         echo(f"{records} holds no records.", err=True)
     keep = _Folder(out).write if out is not None else None
     registries = _registries(settings, schemas)
-    result = preview(settings, given, keep, at_ms=now_ms() if at is None else at, registries=registries)
+    inferred = _schemas(settings, given, write_schema)
+    at_ms = now_ms() if at is None else at
+    result = preview(settings, given, keep, at_ms=at_ms, registries=registries, schemas=inferred)
+    for topic, text in inferred.items():
+        click.echo(printable_json({"topic": topic, "schema": json.loads(text)}))
     _print(result)
     if result.stopped:
         first, more = result.stopped[0], len(result.stopped) - 1
@@ -75,6 +88,30 @@ def command(
         said = str(first).removesuffix(".")
         echo(f"A bad record at {said}; its partition ends in front of it (errors.tolerance=none).{others}", err=True)
         raise click.exceptions.Exit(1)
+
+
+def _schemas(settings: Settings, given: Sequence[GivenRecord], file: Path | None) -> dict[str, str]:
+    """The schema of each topic's records, where schemas are inferred; `file`: where the only one goes."""
+    values: dict[str, list[bytes | None]] = {}
+    for tp, record in given:
+        values.setdefault(tp.topic, []).append(record.value)
+    if settings.format.value.inference is None:
+        if file is not None:
+            raise click.UsageError("--write-schema needs export.value.schema=infer.")
+        return {}
+    if file is not None:
+        if len(values) != 1:
+            raise click.UsageError(f"--write-schema writes one schema, and the records are of {len(values)} topics.")
+        (only,) = values.values()
+        _write(file, schema_of_values(settings.format, only, rest=False))
+    return {topic: schema_of_values(settings.format, each) for topic, each in sorted(values.items())}
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise ExporterError(f"{file} cannot be written: {error.strerror or error}.") from None
 
 
 def _registries(settings: Settings, schemas: Path | None) -> Registries:

@@ -3,6 +3,7 @@
 - `run`: the loop.
 - `run_state`: where a run stands between two steps.
 - `opening`: the plan that comes next, found or new.
+- `schemas`: pins the schemas that a plan's values are written under, where these are inferred.
 - `closing`: executes a plan, and commits or voids it.
 - `positions`: writes down what changed in Kafka.
 - `exporter`: a connector with its settings, its log and its ports.

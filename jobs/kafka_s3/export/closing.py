@@ -72,6 +72,7 @@ def _executed_and_accounted(
             interval_of(each.interval, plan.interval).start_ms,
             plan.topics[each.topic].generation,
             snapshot.offsets[each.tp],
+            schema=plan.topics[each.topic].schema_text,
         )
         for each in plan.ranges
         if snapshot.why_excluded(each.tp) is None and each.tp in snapshot.offsets

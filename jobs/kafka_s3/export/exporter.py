@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from kafka_s3.log.entries import Plan
 from kafka_s3.log.store import Chance, Log, by_chance, open_log
 from kafka_s3.plan.results import RangeResult, Task
 from kafka_s3.ports import Broker, ObjectStore
 from kafka_s3.settings.model import Settings
 
 Execute = Callable[[Sequence[Task]], Sequence[RangeResult]]
+#: A plan with the schemas that are inferred for its topics; those of the topics named are not widened.
+Infer = Callable[[Plan, frozenset[str]], Plan]
+
+
+def nothing_inferred(plan: Plan, kept: frozenset[str]) -> Plan:  # noqa: ARG001  # an `Infer`
+    """Of a configuration that infers no schema."""
+    return plan
 
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
     """One connector's settings and the ports it works over. `chance`: what a log that is begun is told from others by.
-
+    `infer`: finds the schemas of values, where the configuration wants that.
     `opened`: the log that a program stays with, once it has found it; where none is given, each look finds it anew.
     """
 
@@ -24,6 +32,7 @@ class Exporter:
     store: ObjectStore
     broker: Broker
     chance: Chance = by_chance
+    infer: Infer = field(default=nothing_inferred, compare=False)
     opened: Log | None = field(default=None, compare=False)
 
     @property

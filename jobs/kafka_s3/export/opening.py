@@ -13,6 +13,7 @@ from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.marked import marked_until
 from kafka_s3.export.positions import observe_and_record
 from kafka_s3.export.run_state import RunState
+from kafka_s3.export.schemas import with_schemas
 from kafka_s3.export.sweep import sweep
 from kafka_s3.log.entries import Kind, Plan
 from kafka_s3.log.plans import InheritedPlan, NewPlan, OpenPlan
@@ -95,6 +96,8 @@ def plan_next(
                 without=state.failed,
                 marked=marked,
             )
+            if isinstance(step, Plan):
+                step = with_schemas(exporter, step, state.head)
             return state, step
         except (DataLoss, TopicMissing, KafkaUnavailable):
             if last:

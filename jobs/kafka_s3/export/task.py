@@ -29,7 +29,7 @@ class RangeTask:
     """What a task is told besides the settings: the range, its logical time in milliseconds, its topic's generation.
 
     `seen` is where the partition began and ended when the driver looked. `window`: only its records are written, and
-    the others are counted.
+    the others are counted. `schema`: what the plan has pinned for the values, where their schema is inferred.
     """
 
     is_read: ClassVar = True
@@ -39,9 +39,10 @@ class RangeTask:
     generation: int
     seen: PartitionOffsets
     window: Interval | None = None
+    schema: str | None = None
 
     def export(self, settings: Settings, ports: TaskPorts, *, careful: bool) -> RangeResult:
-        return _exported(settings, self, ports, careful=careful)
+        return _exported(settings.reading_by(self.schema), self, ports, careful=careful)
 
 
 class _Holes:

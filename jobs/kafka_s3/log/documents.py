@@ -23,6 +23,7 @@ from kafka_s3.log.entries import (
     PlannedRange,
     RangeGap,
     sha256_of,
+    to_builtins,
 )
 
 Document = TypeVar("Document", Plan, Entry, Owner, Epoch)
@@ -48,7 +49,9 @@ _DOCUMENTS: Final[dict[type, msgspec.json.Decoder[Any]]] = {
 
 def encode(document: Plan | Entry | Owner | Epoch) -> bytes:
     """The bytes of a plan, an entry, an owner or an epoch; the same document always makes the same bytes."""
-    built = msgspec.to_builtins(document, str_keys=True)
+    built = (
+        to_builtins(document) if isinstance(document, Plan | Entry) else msgspec.to_builtins(document, str_keys=True)
+    )
     for done in built.get("ranges", ()):
         if not done.get("filtered", True):  # where nothing is dropped, entries say what they always said
             del done["filtered"]
@@ -81,6 +84,7 @@ def decode(kind: type[Document], key: str, data: bytes) -> Document:
         raise LogDamaged(f"The {what} {key} is not a {what}: {error}.", next=way_out) from None
     if isinstance(document, Plan | Entry):
         _check_spans(document, f"The {what} {key}", way_out)
+        _check_schemas(document, f"The {what} {key}", way_out)
     return document
 
 
@@ -104,3 +108,10 @@ def _check_spans(document: Plan | Entry, name: str, way_out: str) -> None:
             raise LogDamaged(f"{name} has a range that ends before it begins: {each.tp} {each.start}.", next=way_out)
         if each.topic not in document.topics:
             raise LogDamaged(f"{name} has a range of {each.tp} and no state of that topic.", next=way_out)
+
+
+def _check_schemas(document: Plan | Entry, name: str, way_out: str) -> None:
+    """Raise `LogDamaged` for a schema that has another fingerprint; whether it is one is found by who reads by it."""
+    for topic, state in document.topics.items():
+        if state.value_schema is not None and not state.value_schema.is_whole:
+            raise LogDamaged(f"{name} has a schema of topic {topic} that its fingerprint is not of.", next=way_out)

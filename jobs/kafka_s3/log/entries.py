@@ -14,6 +14,7 @@ import msgspec
 
 from kafka_s3.bounds import Count, Key, Ms, Number, Offset, Seen, Seq, Sha256, TopicName
 from kafka_s3.errors import LogDamaged
+from kafka_s3.log.value_schema import ValueSchema
 from kafka_s3.ranges import OffsetRange, TopicPartition
 
 FORMAT_VERSION: Final = 1
@@ -38,6 +39,8 @@ class TopicState(msgspec.Struct, frozen=True, kw_only=True):
     `epochs`: a leader epoch of each partition that nothing below its position is newer than, where the broker says it.
     `reached`: up to which time each partition is exported, milliseconds since the epoch; `None` in an entry of a
     release that did not say. What follows from it is said by `progress` alone.
+    `value_schema`: in a plan, what its values are written under; in an entry, what the next plan's begins with. `None`
+    where none was inferred, and then documents do not name it.
     """
 
     topic_id: str
@@ -46,6 +49,11 @@ class TopicState(msgspec.Struct, frozen=True, kw_only=True):
     positions: dict[Number, Offset] = {}
     epochs: dict[Number, Seen] = {}
     reached: dict[Number, Ms] | None = None
+    value_schema: ValueSchema | None = None
+
+    @property
+    def schema_text(self) -> str | None:
+        return None if self.value_schema is None else self.value_schema.avro
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -382,4 +390,7 @@ def to_builtins(document: Plan | Entry) -> dict[str, Any]:
     """The document as plain values, for `--json` output and events."""
     built = msgspec.to_builtins(document, str_keys=True)
     assert isinstance(built, dict)
+    for state in built["topics"].values():
+        if state["value_schema"] is None:
+            del state["value_schema"]
     return built

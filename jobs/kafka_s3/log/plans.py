@@ -9,9 +9,13 @@ The first two are open. `Log.open_plan` finds an open plan without knowing whose
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from kafka_s3.log.entries import Entry, Plan
+from kafka_s3.log.value_schema import ValueSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +50,14 @@ class ClosedPlan(StoredPlan):
     """A plan that `entry` closed."""
 
     entry: Entry
+
+
+def with_schemas(plan: Plan, schemas: Mapping[str, str], notes: Sequence[str]) -> Plan:
+    """A plan that pins these schemas of topics' values, as Avro's JSON, with notes about them."""
+    topics = {
+        topic: msgspec.structs.replace(state, value_schema=ValueSchema.of(schemas[topic]))
+        if topic in schemas
+        else state
+        for topic, state in plan.topics.items()
+    }
+    return msgspec.structs.replace(plan, topics=topics, notes=(*plan.notes, *notes))

@@ -191,7 +191,8 @@ def _plan(site: _Site, head: Committed | None, request: RunRequest, gone: frozen
     live = Live(exporter.settings, exporter.log, newest, snapshot)
     check_apart(exporter.settings, newest.entry.topics, site.settings.layout)
     check_reached(live, exporter.broker, site.window, request.now_ms)
-    return make_plan(live, exporter.store, exporter.broker, request, head, gone, first_generation(site.log, head))
+    plan = make_plan(live, exporter.store, exporter.broker, request, head, gone, first_generation(site.log, head))
+    return exporter.infer(plan, frozenset(plan.topics))  # as the live export has them, which has seen the window
 
 
 def _write_plan(site: _Site, state: OpenWindow, request: RunRequest, gone: frozenset[LiveRange]) -> NewPlan:
@@ -352,7 +353,9 @@ def _tasks(site: _Site, plan: Plan, live: Mapping[PlannedRange, RangeEntry]) -> 
             then = _settings_then(exporter, layouts, each.live)
             tasks.append(CopyTask(each, done, then.layout, site.window, generation, exporter.log.layout))
         elif each.tp in seen:
-            tasks.append(RangeTask(each, site.window.start_ms, generation, seen[each.tp], window=site.window))
+            schema = plan.topics[each.topic].schema_text
+            at_ms = site.window.start_ms
+            tasks.append(RangeTask(each, at_ms, generation, seen[each.tp], window=site.window, schema=schema))
     return tasks
 
 

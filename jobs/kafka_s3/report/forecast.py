@@ -9,6 +9,7 @@ from kafka_s3.export import append
 from kafka_s3.export.closing import why_not_finished
 from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.marked import marked_until, why_marked
+from kafka_s3.export.schemas import with_schemas
 from kafka_s3.log.documents import encode
 from kafka_s3.log.entries import Kind, Plan, sha256_of
 from kafka_s3.log.store import Committed
@@ -86,7 +87,7 @@ def _step(exporter: Exporter, head: Committed | None, snapshot: KafkaSnapshot, r
         return Finish(opened.plan) if reason is None else Void(opened.plan, reason)
     head, marked = head or _first_entry(settings, snapshot, request), marked_until(settings, exporter.log)
     step = next_plan(settings, exporter.broker, snapshot, head, request, marked=marked)
-    return Nothing() if isinstance(step, CaughtUp) else Make(step)
+    return Nothing() if isinstance(step, CaughtUp) else Make(with_schemas(exporter, step, head))
 
 
 def _first_entry(settings: Settings, snapshot: KafkaSnapshot, request: RunRequest) -> Committed:

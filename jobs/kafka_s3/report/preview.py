@@ -7,8 +7,9 @@ which may not be skipped ends in front of it; the others go on.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 from kafka_s3.naming import DataName, format_data_key
@@ -23,6 +24,7 @@ from kafka_s3.write.writer import RangeWriter
 GivenRecord = tuple[TopicPartition, Record]
 Keep = Callable[[str, bytes], None]
 
+NO_SCHEMAS: Final[Mapping[str, str]] = MappingProxyType({})
 BATCH_RECORDS: Final = 1  # in a larger batch, objects of different paths close in another order
 
 
@@ -45,14 +47,15 @@ def preview(
     *,
     at_ms: int = 0,
     registries: Registries = Registries(),
+    schemas: Mapping[str, str] = NO_SCHEMAS,
 ) -> Preview:
     """Run records through the writer; `keep` is given every object's key and bytes as it closes.
 
-    `at_ms` is the logical time, which only the extractor Wallclock tells.
+    `at_ms` is the logical time, which only the extractor Wallclock tells. `schemas`: of each topic, where inferred.
 
     The records of a topic-partition have ascending offsets; gaps are fine. Memory: what is open, encoded.
     """
-    desk = _Desk(settings, keep, at_ms, registries)
+    desk = _Desk(settings, keep, at_ms, registries, schemas)
     for tp, run in itertools.groupby(records, key=lambda given: given[0]):
         for batch in _batches(record for _, record in run):
             desk.write(ColumnBatch(tp, batch))
@@ -81,6 +84,7 @@ class _Desk:
     keep: Keep | None
     at_ms: int
     registries: Registries
+    schemas: Mapping[str, str]
     writers: dict[TopicPartition, RangeWriter] = field(default_factory=dict)
     ended: set[TopicPartition] = field(default_factory=set)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
@@ -97,8 +101,9 @@ class _Desk:
             return
         writer = self.writers.get(batch.tp)
         if writer is None:
+            settings = self.settings.reading_by(self.schemas.get(batch.tp.topic))
             writer = self.writers[batch.tp] = RangeWriter(
-                self.settings, 0, self.at_ms, self._open, registries=self.registries, refuse=self._refuse, careful=True
+                settings, 0, self.at_ms, self._open, registries=self.registries, refuse=self._refuse, careful=True
             )
         if not writer.write(batch):
             self._end(batch.tp, writer)

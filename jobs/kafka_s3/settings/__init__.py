@@ -27,6 +27,7 @@ One module for each topic, with its properties, what is wrong with their values 
 | `registry` | the schema registry behind AvroConverter |
 | `glue` | AWS Glue's schema registry behind AWSKafkaAvroConverter |
 | `converters` | what a record's bytes are: converters, the schema of plain JSON, the record's own metadata |
+| `inference` | the schema of plain JSON where it is inferred |
 | `formats` | what an object holds: formats, codecs, compression |
 | `values` | what of a record is written: values, keys, headers, tombstones, and what fits together |
 | `record_fields` | which fields of a record are written, nested or as CSV |

@@ -11,9 +11,10 @@ from typing import Final
 from kafka_s3.avro.parse import SchemaError, parse_avro
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.protobuf.options import Options
-from kafka_s3.settings import glue, registry, validators
+from kafka_s3.settings import glue, inference, registry, validators
 from kafka_s3.settings.files import ANYWHERE, read_limited
 from kafka_s3.settings.glue import GlueSettings, build_glue
+from kafka_s3.settings.inference import SCHEMA, InferenceSettings, build_inference, infers
 from kafka_s3.settings.properties import AppliesWhen, Choice, Ignored, Kind, Property, PropertyPrefix
 from kafka_s3.settings.reach import Reach
 from kafka_s3.settings.registry import OPTIONS, SIDES, RegistrySettings, SubjectNames, build_protobuf, build_registry
@@ -44,6 +45,7 @@ class ConverterSettings:
 
     `schemas_enable`: JsonConverter expects its envelope of schema and payload.
     `schema_text`: an Avro schema as JSON text, that JSON without an envelope is read by (`export.value.schema.file`).
+    `inference`: that schema is inferred, and pinned by each plan (`Settings.reading_by`).
     `replace_null_with_default`: JsonConverter gives a null its field's default.
     """
 
@@ -51,9 +53,15 @@ class ConverterSettings:
     schemas_enable: bool = False
     replace_null_with_default: bool = True
     schema_text: str | None = None
+    inference: InferenceSettings | None = None
     registry: RegistrySettings | GlueSettings | None = None
     subject_names: SubjectNames = SubjectNames.TOPIC
     protobuf: Options = Options()
+
+    @property
+    def has_schema(self) -> bool:
+        """JSON without an envelope is read by a schema all the same."""
+        return self.schema_text is not None or self.inference is not None
 
 
 class EnvelopeField(enum.Enum):
@@ -77,7 +85,6 @@ class Envelope:
 
 #: Those whose values have the schemas of a registry.
 WITH_REGISTRY: Final = (Converter.AVRO, Converter.PROTOBUF, Converter.GLUE_AVRO)
-SCHEMA: Final = "export.value.schema"
 SCHEMA_FILE: Final = "export.value.schema.file"
 _NESTING_MAX: Final = 200
 JSON: Final = Converter.JSON.value
@@ -245,10 +252,12 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         "export.value.schema",
         Kind.STRING,
         "",
-        "The same schema inline, as JSON text; plans show it in place of the file.",
+        "The same schema inline, as JSON text; plans show it in place of the file. infer: there is none, and each plan"
+        " infers it from a sample.",
         shapes=True,
         applies_when=_PLAIN_JSON,
     ),
+    *inference.PROPERTIES,
     Property(
         "export.envelope",
         Kind.LIST,
@@ -289,11 +298,14 @@ def apply_converter_rules(config: ParsedConfig) -> None:
 
 def build_converter(config: ParsedConfig, side: str) -> ConverterSettings:
     prefix = f"{side}.converter"
+    inferred = build_inference(config) if side == "value" else None
+    has_schema = side == "value" and inferred is None and config.reads(SCHEMA)
     return ConverterSettings(
         Converter(config.text(prefix)),
         schemas_enable=config.reads(f"{prefix}.schemas.enable") and config.flag(f"{prefix}.schemas.enable"),
         replace_null_with_default=config.in_effect(f"{prefix}.replace.null.with.default") is True,
-        schema_text=config.optional(SCHEMA) if side == "value" and config.reads(SCHEMA) else None,
+        schema_text=config.optional(SCHEMA) if has_schema else None,
+        inference=inferred,
         registry=build_registry(config, side) or build_glue(config, side),
         subject_names=SubjectNames(config.text_in_effect(f"{prefix}.{side}.subject.name.strategy")),
         protobuf=build_protobuf(config, side),
@@ -327,7 +339,7 @@ def read_value_schema(config: ParsedConfig, folder: Path, reach: Reach = ANYWHER
     name = SCHEMA if config.is_set(SCHEMA) else SCHEMA_FILE
     if not (config.is_set(name) and config.sure(name) and config.reads(name)):
         return
-    if name == SCHEMA_FILE and reach.only_looks:
+    if (name == SCHEMA_FILE and reach.only_looks) or infers(config):
         return
     try:
         text = config.text(name)

@@ -18,6 +18,7 @@ from kafka_s3.settings import (
     converters,
     credentials,
     formats,
+    inference,
     kafka,
     paths,
     registry,
@@ -260,6 +261,7 @@ def _apply_rules(config: ParsedConfig) -> None:
     values.apply_value_rules(config)
     formats.apply_format_rules(config)
     converters.apply_converter_rules(config)
+    inference.apply_inference_rules(config)
     transforms.apply_transform_rules(config)
     block_gzip.apply_block_gzip_rules(config)
     registry.apply_registry_rules(config)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kafka_s3.naming import KeyLayout, Naming
@@ -78,6 +78,12 @@ class Settings:
     log_key: LogKey = field(default=NO_KEY, repr=False)
     chain: ChainSettings = NO_CHAIN
     hidden: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def reading_by(self, schema: str | None) -> Settings:
+        """The same with the schema that a plan has pinned for a topic's values, where it is inferred."""
+        if schema is None or self.format.value.inference is None:
+            return self
+        return replace(self, format=replace(self.format, value=replace(self.format.value, schema_text=schema)))
 
     def exports(self, topic: str) -> bool:
         """Whether the connector asks for a topic; one that it no longer asks for keeps its positions in the log."""

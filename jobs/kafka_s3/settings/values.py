@@ -21,6 +21,7 @@ from kafka_s3.settings.converters import (
     is_plain_json,
 )
 from kafka_s3.settings.formats import FileSettings, build_file
+from kafka_s3.settings.inference import INFERRED
 from kafka_s3.settings.path_template import ValueField
 from kafka_s3.settings.properties import AppliesWhen, Choice, Ignored, Kind, Property, choices
 from kafka_s3.settings.record_fields import (
@@ -68,7 +69,7 @@ _AS_WRITTEN = Ignored("schemas are kept as their producers wrote them")
 _OF_SCHEMAS = AppliesWhen(
     "value.converter",
     tuple(each.value for each in WITH_REGISTRY),
-    either=AppliesWhen("value.converter.schemas.enable", (True,)),
+    either=AppliesWhen("value.converter.schemas.enable", (True,), either=INFERRED),
 )
 _REPORTED = AppliesWhen(
     "behavior.on.null.values",
@@ -213,7 +214,8 @@ def _values(config: ParsedConfig) -> None:
         config.add_problem(
             "value.converter",
             "a Parquet file needs a schema, and JSON without an envelope has none: name one in"
-            f" export.value.schema.file, or set value.converter={Converter.AVRO.value}, or {_TO_JSON}",
+            " export.value.schema.file, or set export.value.schema=infer, or"
+            f" value.converter={Converter.AVRO.value}, or {_TO_JSON}",
         )
     elif written == formats.PARQUET and not changed and not _are_records(converter):
         config.add_problem(

@@ -308,10 +308,11 @@ class _Check:
             return
 
         def compare(done: RangeEntry) -> Compared | NotCheckable:
-            generation = entry.topics[done.topic].generation
+            state = entry.topics[done.topic]
+            under = made_under.reading_by(state.schema_text)
             try:
                 compacted = done.topic in self.compacted
-                made = Comparison(kafka.source, made_under, generation, entry.interval, self.log.store, sound)
+                made = Comparison(kafka.source, under, state.generation, entry.interval, self.log.store, sound)
                 return replace(made, registries=kafka.registries, compacted=compacted).compare(done)
             except TemporaryError as error:
                 return Compared([unanswered(str(OffsetRange(done.tp, done.start, done.next_offset)), error)])

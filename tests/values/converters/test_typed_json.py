@@ -16,7 +16,7 @@ from kafka_s3.avro.parse import SchemaError
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.settings.converters import Converter, ConverterSettings
 from kafka_s3.shown import plain
-from kafka_s3.values.converters.typed import NESTING_MAX, TypedJson, typed_json
+from kafka_s3.values.converters.typed import VALUE_NESTING_MAX, TypedJson, typed_json
 from kafka_s3.values.converters.typed_values import TRIES_MAX
 from kafka_s3.values.rows import Missing, Tombstone, Unwritable
 from tests.avro.evolution import is_valid, same
@@ -175,8 +175,8 @@ def test_a_value_that_does_not_fit_says_why(kind: Avro, text: str, said: str) ->
         (b"{}", "x is missing"),
         (b'{"x": 1, "other": "\xff"}', "not JSON: not UTF-8 at byte 19"),
         (b"\xff", "not JSON: not UTF-8 at byte 0"),
-        (b'{"x": 1, "other": ' + b"[" * 200 + b"]" * 200 + b"}", f"more than {NESTING_MAX} levels"),
-        (b"[" * 100_000, f"more than {NESTING_MAX} levels"),
+        (b'{"x": 1, "other": ' + b"[" * 200 + b"]" * 200 + b"}", f"more than {VALUE_NESTING_MAX} levels"),
+        (b"[" * 100_000, f"more than {VALUE_NESTING_MAX} levels"),
     ],
 )
 def test_what_is_no_such_json_is_refused(value: bytes, said: str) -> None:
@@ -287,7 +287,7 @@ def test_the_deepest_value_is_read() -> None:
         ],
     }
     wide = {**tree, "fields": [{"name": "v", "type": "double"}, tree["fields"][1]]}
-    text = '{"v":1,"u":[' * (NESTING_MAX // 2) + "]}" * (NESTING_MAX // 2)
+    text = '{"v":1,"u":[' * (VALUE_NESTING_MAX // 2) + "]}" * (VALUE_NESTING_MAX // 2)
     rows = read(schema_of(tree), text)
     assert rows.excluded == {}
     (datum,) = rows.datums(schema_of(wide))

@@ -27,6 +27,8 @@ Values with a schema:
 - `connect_fast`: the payload, at C speed.
 - `connect_weight`: how much memory a payload may become.
 - `typed`: plain JSON by a schema of the user's (`export.value.schema.file`).
+- `inference`: a schema for plain JSON, from a sample of it.
+- `inferred`: plain JSON by such a schema, and what it has no place for.
 - `typed_values`: one such value, with a reason where it is bad.
 - `typed_forms`: the types that such values are decoded into.
 - `iso`: dates and times in them as ISO 8601.

@@ -46,7 +46,7 @@ def unwritten_converter_for(
     settings: ConverterSettings, registry: SchemaRegistry | None = None, topic: str = "", *, key: bool = False
 ) -> Convert:
     """How bytes become the values that Connect would have of them, for whoever changes them before they are written."""
-    if settings.converter is Converter.JSON and not settings.schemas_enable and settings.schema_text is None:
+    if settings.converter is Converter.JSON and not settings.schemas_enable and not settings.has_schema:
         from kafka_s3.values.converters.schemaless import schemaless_json
 
         return schemaless_json
@@ -80,6 +80,10 @@ def _with_schema(
             from kafka_s3.values.converters.envelope import EnvelopeJson
 
             made = EnvelopeJson(settings, schema_needed=file.format is Format.AVRO, columns=columns)
+        case Converter.JSON if settings.inference is not None:
+            from kafka_s3.values.converters.inferred import inferred_json
+
+            made = inferred_json(settings, columns=columns)
         case Converter.JSON if settings.schema_text is not None:
             from kafka_s3.values.converters.typed import typed_json
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -23,12 +23,9 @@ from kafka_s3.shown import plain
 from kafka_s3.values.converters.json_limits import TOO_MANY, VALUES_MAX, has_too_many, is_too_deep
 from kafka_s3.values.converters.structs import ValueRows
 from kafka_s3.values.converters.typed_forms import Form, Forms
-from kafka_s3.values.converters.typed_values import NotTyped, Reader, parse
+from kafka_s3.values.converters.typed_values import VALUE_NESTING_MAX, NotTyped, Reader, parse
 from kafka_s3.values.converters.typed_weight import Weights
 from kafka_s3.values.rows import Excluded, Tombstone, Unwritable
-
-#: Brackets of a value within each other; as deep as Avro values may be.
-NESTING_MAX = 100
 
 
 def typed_json(settings: ConverterSettings, *, columns: bool = False) -> TypedJson:
@@ -44,6 +41,13 @@ def typed_json(settings: ConverterSettings, *, columns: bool = False) -> TypedJs
         raise ConfigurationError("The schema that values are read by cannot be used:", problems=[problem]) from None
 
 
+class ReadsParsed(Protocol):
+    """Reads what `parse` made."""
+
+    def read(self, parsed: Any) -> Any:
+        """The plain value, or `NotTyped`."""
+
+
 class TypedJson:
     """Values to rows of one schema. `SchemaError` if a default of the schema is none of its type.
 
@@ -56,10 +60,21 @@ class TypedJson:
         node = graph(schema)
         check_defaults(node)
         self._nullable = node.nullable
-        self._form = Forms().of(node, "")
-        self._reader = Reader(node)
+        self._form = self._forms().of(node, "")
+        self._reader = self._reader_of(node)
         self._weights = Weights(node, columns)
         self._decode = msgspec.json.Decoder(self._form.type).decode
+
+    def _forms(self) -> Forms:
+        return Forms()
+
+    def _reader_of(self, node: Node) -> ReadsParsed:
+        """What reads a value where its type does not."""
+        return Reader(node)
+
+    def _may_change(self, text: bytes) -> bool:  # noqa: ARG002  # of subclasses
+        """Whether decoding values, one or several, may make others of them than they are."""
+        return False
 
     def __call__(self, values: Sequence[bytes | None]) -> TypedRows:
         try:
@@ -72,7 +87,8 @@ class TypedJson:
             found = list(map(self._decode, values))  # type: ignore[arg-type]
             joined = b"".join(values)  # type: ignore[arg-type]
             # What the schema does not have is passed over without a look at its encoding.
-            if (joined.isascii() or _is_utf8(values)) and not _may_be_deep(sizes, values):
+            is_plain = (joined.isascii() or _is_utf8(values)) and not _may_be_deep(sizes, values)
+            if is_plain and not self._may_change(joined):
                 self._form.settle_all(found)
                 if not (self._nullable and None in found):
                     return TypedRows(self.schema, self._form, found, sizes)
@@ -92,14 +108,14 @@ class TypedJson:
         return TypedRows(self.schema, self._form, found, [len(value or b"") for value in values], excluded)
 
     def _one(self, value: bytes) -> Any:
-        if is_too_deep(value, NESTING_MAX):
-            return Unwritable(f"not JSON that a schema can have: nested more than {NESTING_MAX} levels deep")
+        if is_too_deep(value, VALUE_NESTING_MAX):
+            return Unwritable(f"not JSON that a schema can have: nested more than {VALUE_NESTING_MAX} levels deep")
         if has_too_many(value):
             return Unwritable(TOO_MANY)
         try:
             if self._weights.may_be_heavy(value) and (problem := self._weights.problem(value, parse(value))):
                 return Unwritable(problem)
-            if value.isascii() or _is_utf8([value]):
+            if (value.isascii() or _is_utf8([value])) and not self._may_change(value):
                 made = self._decode(value)
                 settle = self._form.settle
                 made = made if made is None or settle is None else settle(made)
@@ -113,7 +129,7 @@ class TypedJson:
             plain = self._reader.read(parsed)
         except NotTyped as error:
             return Unwritable(str(error))
-        except RecursionError:  # a caller has left less of the stack than NESTING_MAX takes
+        except RecursionError:  # a caller has left less of the stack than VALUE_NESTING_MAX takes
             return Unwritable("nested too deeply")
         return plain if self._form.of_plain is None else self._form.of_plain(plain)
 
@@ -128,10 +144,10 @@ def _is_utf8(values: Sequence[bytes | None]) -> bool:
 
 
 def _may_be_deep(sizes: Sequence[int], values: Sequence[bytes | None]) -> bool:
-    if max(sizes, default=0) < 2 * NESTING_MAX:
+    if max(sizes, default=0) < 2 * VALUE_NESTING_MAX:
         return False
-    long = compress(values, [size >= 2 * NESTING_MAX for size in sizes])
-    return any(value.count(b"[") + value.count(b"{") > NESTING_MAX for value in long if value is not None)
+    long = compress(values, [size >= 2 * VALUE_NESTING_MAX for size in sizes])
+    return any(value.count(b"[") + value.count(b"{") > VALUE_NESTING_MAX for value in long if value is not None)
 
 
 class TypedRows:

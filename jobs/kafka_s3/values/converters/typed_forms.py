@@ -98,11 +98,9 @@ class Form:
 
 
 class Forms:
-    """Makes the forms of one schema."""
+    """Makes the forms of one schema. `_ANY_FIELDS`: what a record's schema does not have is passed over."""
 
-    def __init__(self) -> None:
-        self._open: set[int] = set()
-        self._count = 0
+    _ANY_FIELDS = True
 
     def of(self, node: Node, path: str) -> Form:
         """`SchemaError` for a default that is none of its type."""
@@ -121,7 +119,10 @@ class Forms:
             case Enum():
                 return Form(node, Literal[node.symbols], direct=True)
             case Primitive() | Fixed():
-                return _simple(node, path)
+                return self._simple(node, path)
+
+    def _simple(self, node: Primitive | Fixed, path: str) -> Form:
+        return _simple(node, path)
 
     def _union(self, node: Union, path: str) -> Form:
         one = node.optional
@@ -129,7 +130,7 @@ class Forms:
             return _raw(node)
         form = self.of(one, path)
         if form.type is msgspec.Raw:
-            return _raw(node)
+            return self._nullable_text(node, form)
         return Form(
             node,
             form.type | None if form.type is not None and node.nullable else form.type,
@@ -140,6 +141,10 @@ class Forms:
             form.fields,
             form.direct,
         )
+
+    def _nullable_text(self, node: Union, form: Form) -> Form:  # noqa: ARG002  # of subclasses
+        """What is kept as text, and may be null."""
+        return _raw(node)
 
     def _record(self, node: Record, path: str) -> Form:
         if holds_itself(node):
@@ -152,6 +157,7 @@ class Forms:
             rename={attribute: name for name, attribute in attributes.items()},
             kw_only=True,
             gc=False,
+            forbid_unknown_fields=not self._ANY_FIELDS,
         )
         names = tuple(attributes)
         settles = [(attributes[name], form.settle) for name, form in forms.items() if form.settle is not None]

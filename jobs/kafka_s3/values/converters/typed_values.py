@@ -50,6 +50,8 @@ from kafka_s3.avro.nodes import (
 from kafka_s3.shown import NoJsonNumber, json_problem, quoted
 from kafka_s3.values.converters import iso
 
+#: Brackets of a value within each other; as deep as Avro values may be.
+VALUE_NESTING_MAX: Final = 100
 #: Tries of branches in one record: unions of records that hold unions have exponentially many ways.
 TRIES_MAX: Final = 10_000
 _SHOWN_MAX: Final = 60
