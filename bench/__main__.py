@@ -244,7 +244,7 @@ def profile(bench: Bench) -> None:
         aws = {"aws_access_key_id": bench.s3.access_key, "aws_secret_access_key": bench.s3.secret_key}
         settings = load(connector, lookups=lookups, aws_connection=aws).settings
         profiler = cProfile.Profile()
-        profiler.runcall(export_ranges, settings, tasks_of("full", PARTITIONS, end))
+        profiler.runcall(export_ranges, settings, tasks_of(settings, "full", PARTITIONS, end))
         console.print(f"{format} gzip, {bench.records:,} records:")
         pstats.Stats(profiler, stream=sys.stdout).sort_stats("tottime").print_stats(12)
 
