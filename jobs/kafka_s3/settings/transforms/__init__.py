@@ -6,6 +6,7 @@
 | `kafka` | Kafka's own classes |
 | `debezium` | Debezium's |
 | `confluent` | Confluent's |
+| `aiven` | Aiven's |
 | `catalogue` | every class, by each name that a configuration may use |
 | `chain` | the frozen chain of transforms that records go through |
 | `rules` | what is wrong with `transforms`, `predicates` and all that begins with these |

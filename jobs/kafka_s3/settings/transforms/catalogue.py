@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafka_s3.settings.properties import near_match
-from kafka_s3.settings.transforms import confluent, debezium, kafka
+from kafka_s3.settings.transforms import aiven, confluent, debezium, kafka
 from kafka_s3.settings.transforms.classes import TransformClass
 
 #: A file with more classes is a line here.
-TRANSFORMS: Final[tuple[TransformClass, ...]] = (*kafka.TRANSFORMS, *debezium.TRANSFORMS, *confluent.TRANSFORMS)
+TRANSFORMS: Final[tuple[TransformClass, ...]] = (
+    *kafka.TRANSFORMS,
+    *debezium.TRANSFORMS,
+    *confluent.TRANSFORMS,
+    *aiven.TRANSFORMS,
+)
 PREDICATES: Final[tuple[TransformClass, ...]] = (*kafka.PREDICATES,)
 
 

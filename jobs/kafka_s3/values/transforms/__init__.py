@@ -26,6 +26,7 @@ Kafka's transforms:
 
 Others':
 
+- `aiven`: Aiven's.
 - `debezium`: rows out of Debezium's change events.
 - `debezium_names`: how Debezium names schemas.
 - `debezium_tables`: topics for several tables (ByLogicalTableRouter).
@@ -34,5 +35,5 @@ Others':
 - `filter_by_path`: Confluent's Filter.
 - `json_paths`: what a JSONPath finds in a value.
 - `message_timestamps`: Confluent's MessageTimestampRouter.
-- `tombstones`: Confluent's TombstoneHandler.
+- `tombstones`: Confluent's TombstoneHandler, and Aiven's.
 """

@@ -28,11 +28,12 @@ class FilterByPath:
 
     def __call__(self, records: Records, chosen: Sequence[int]) -> None:
         side = records.sides[self._side]
+        values = side.values
         for schema, indexes in list(side.by_schema(chosen)):
             view = view_of(schema)
             for index in indexes:
                 try:
-                    matches = self._matches(schema, view, side.values[index])
+                    matches = self._matches(schema, view, values[index])
                 except NotThere:
                     self._lacking(records, index)
                 except TransformError as error:

@@ -30,9 +30,10 @@ class MessageTimestampRouter:
 
     def __call__(self, records: Records, chosen: Sequence[int]) -> None:
         topics: dict[int, str] = {}
+        values = records.value.values
         for index in chosen:
             try:
-                stamp = self._stamp(records.value.schema_at(index), records.value.values[index])
+                stamp = self._stamp(records.value.schema_at(index), values[index])
             except TransformError as error:
                 records.fail([index], error)
                 continue

@@ -7,6 +7,7 @@ from typing import Final
 
 from kafka_s3.settings.transforms.chain import PredicateSettings, TransformSettings
 from kafka_s3.user_defined import is_path
+from kafka_s3.values.transforms import aiven
 from kafka_s3.values.transforms.base import Make, Transform
 from kafka_s3.values.transforms.cast import Cast
 from kafka_s3.values.transforms.debezium import ExtractNewRecordState
@@ -29,6 +30,7 @@ from kafka_s3.values.transforms.tombstones import TombstoneHandler
 from kafka_s3.values.transforms.user_defined import UserDefinedPredicate, UserDefinedTransform
 
 _KAFKA: Final = "org.apache.kafka.connect.transforms"
+_AIVEN: Final = "io.aiven.kafka.connect.transforms"
 _CONFLUENT: Final = "io.confluent.connect.transforms"
 #: By the class's name without its side. A file with more classes is a row for each.
 TRANSFORMS: Final[Mapping[str, Make]] = {
@@ -48,6 +50,11 @@ TRANSFORMS: Final[Mapping[str, Make]] = {
     f"{_KAFKA}.TimestampConverter": TimestampConverter,
     f"{_KAFKA}.TimestampRouter": TimestampRouter,
     f"{_KAFKA}.ValueToKey": ValueToKey,
+    f"{_AIVEN}.ExtractTimestamp": aiven.ExtractTimestamp,
+    f"{_AIVEN}.ExtractTopic": aiven.ExtractTopic,
+    f"{_AIVEN}.Hash": aiven.Hash,
+    f"{_AIVEN}.MakeTombstone": aiven.MakeTombstone,
+    f"{_AIVEN}.TombstoneHandler": TombstoneHandler,
     f"{_CONFLUENT}.Drop": Drop,
     f"{_CONFLUENT}.ExtractTopic": topic_of_key_or_value,
     f"{_CONFLUENT}.Filter": FilterByPath,
