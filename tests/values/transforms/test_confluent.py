@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
@@ -278,3 +279,67 @@ def test_bad_records_of_them_are_the_transformations() -> None:
     """The stage says where it went wrong."""
     outcome, _ = written({**TOLERANT, **one(f"{TOPIC}$Value", field="f")}, [record(0, {})])
     assert [each.stage for each in outcome.rejected] == [Stage.TRANSFORMATION]
+
+
+GUNZIP = f"{CONFLUENT}.GzipDecompress"
+BYTES = {"value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"}
+RAW = {**BYTES, "format.class": "io.confluent.connect.s3.format.bytearray.ByteArrayFormat"}
+
+
+def unpacked(side: str, data: bytes | None, **more: str) -> tuple[list[bytes], list[str]]:
+    """The objects of a record after GzipDecompress, and why it is bad."""
+    given = {**TOLERANT, **(RAW if side == "Value" else KEY_BYTES), **one(f"{GUNZIP}${side}"), **more}
+    rows = [record(0, data)] if side == "Value" else [record(0, {"v": 1}, key=data)]
+    outcome, objects = written(given, rows)
+    return list(objects.values()), [each.reason for each in outcome.rejected]
+
+
+KEY_BYTES = {
+    "store.kafka.keys": "true",
+    "keys.format.class": "io.confluent.connect.s3.format.bytearray.ByteArrayFormat",
+    "key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+}
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (gzip.compress(b"Hello"), b"Hello"),
+        (gzip.compress(b""), b""),
+        (gzip.compress(b"one,") + gzip.compress(b"two"), b"one,two"),
+        (gzip.compress(b"") + b"behind it", b""),
+        (gzip.compress(b"a" * 100_000), b"a" * 100_000),
+    ],
+)
+def test_gzip_is_decompressed(data: bytes, text: bytes) -> None:
+    """Of keys and of values: the bytes that were compressed, of several members all."""
+    assert unpacked("Value", data) == ([text + b"\n"], [])
+    objects, bad = unpacked("Key", data)
+    assert (text + b"\n" in objects, bad) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"Hello", "the bytes are not gzip, or damaged"),
+        (gzip.compress(b"Hello")[:-1], "the gzip data ends too early"),
+        (gzip.compress(b"Hello")[:-5] + b"12345", "the bytes are not gzip, or damaged"),
+        (gzip.compress(bytes(80_000_000)), "bytes that they may"),
+        (b"", "the gzip data ends too early"),
+    ],
+)
+def test_what_is_not_gzip_is_bad(data: bytes, reason: str) -> None:
+    """As is what is cut off, damaged, or becomes far more than its bytes."""
+    objects, (why,) = unpacked("Value", data)
+    assert objects == []
+    assert why.endswith(reason)
+
+
+def test_only_bytes_are_decompressed() -> None:
+    """JSON and text are not bytes; a null stays a null."""
+    (why,) = outcomes(one(f"{GUNZIP}$Value"), {"a": 1})
+    assert why.endswith("only bytes can be decompressed: found an object of 1 field")
+    body = json.dumps({"schema": CITY, "payload": {"city": "Ulm"}}).encode()
+    (why,) = outcomes({**SCHEMAS, **one(f"{GUNZIP}$Value")}, body)
+    assert why.endswith("only bytes can be decompressed, and this is of the type STRUCT")
+    assert outcomes(one(f"{GUNZIP}$Value"), None) == ["orders"]

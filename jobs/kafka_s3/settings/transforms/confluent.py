@@ -109,6 +109,7 @@ TRANSFORMS: Final = (
         drops=True,
         check=_filter,
     ),
+    TransformClass(f"{_PACKAGE}.GzipDecompress", sides=KEY_OR_VALUE),
     TransformClass(
         f"{_PACKAGE}.MessageTimestampRouter",
         (

@@ -33,6 +33,7 @@ Others':
 - `drop`: Confluent's Drop.
 - `extract_topic`: Confluent's ExtractTopic.
 - `filter_by_path`: Confluent's Filter.
+- `gunzip`: Confluent's GzipDecompress.
 - `json_paths`: what a JSONPath finds in a value.
 - `message_timestamps`: Confluent's MessageTimestampRouter.
 - `tombstones`: Confluent's TombstoneHandler, and Aiven's.

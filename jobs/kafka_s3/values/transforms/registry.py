@@ -18,6 +18,7 @@ from kafka_s3.values.transforms.fields import ExtractField, HoistField, ReplaceF
 from kafka_s3.values.transforms.filter import Filter
 from kafka_s3.values.transforms.filter_by_path import FilterByPath
 from kafka_s3.values.transforms.flatten import Flatten
+from kafka_s3.values.transforms.gunzip import GzipDecompress
 from kafka_s3.values.transforms.headers import DropHeaders, HeaderFrom, InsertHeader
 from kafka_s3.values.transforms.insert import InsertField
 from kafka_s3.values.transforms.mask import MaskField
@@ -58,6 +59,7 @@ TRANSFORMS: Final[Mapping[str, Make]] = {
     f"{_CONFLUENT}.Drop": Drop,
     f"{_CONFLUENT}.ExtractTopic": topic_of_key_or_value,
     f"{_CONFLUENT}.Filter": FilterByPath,
+    f"{_CONFLUENT}.GzipDecompress": GzipDecompress,
     f"{_CONFLUENT}.MessageTimestampRouter": MessageTimestampRouter,
     f"{_CONFLUENT}.TombstoneHandler": TombstoneHandler,
     "io.debezium.transforms.ByLogicalTableRouter": ByLogicalTableRouter,
