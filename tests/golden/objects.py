@@ -216,6 +216,9 @@ def _beside() -> Iterator[tuple[str, Case]]:
     for name, kind in kinds().items():
         fields = {"export.record.fields": "headers,offset,value,key,timestamp", "behavior.on.null.values": "write"}
         yield f"record fields/json/{name}", _case(kind, {**FILES["json"], **fields})
+        for file in ("avro null", "parquet none"):
+            with_schema = {**FILES[file], **fields, "behavior.on.null.values": "ignore"}
+            yield f"record fields/{file}/{name}", _case(kind, with_schema)
         if name in ("ByteArray", "String"):
             csv = {"format.class": "CsvFormat", "key.converter": "ByteArrayConverter", **fields}
             yield f"record fields/csv/{name}", _case(kind, csv)

@@ -190,6 +190,16 @@ def test_a_value_alone_goes_into_avro_and_parquet() -> None:
     assert key(avro) == "orders-3-42.avro"
 
 
+@pytest.mark.parametrize("kind", ["avro", "parquet"])
+def test_an_envelope_goes_into_avro_and_parquet(kind: str) -> None:
+    """Its fields stand in the order of the configuration, as in Aiven's."""
+    more = {**REGISTRY, "format.output.envelope": "true", "format.output.fields": "key,value,timestamp"}
+    made = settings({**LEAST, **more}, format_output_type=kind)
+    assert made.format.record_fields is not None
+    assert [each.value for each in made.format.record_fields.fields] == ["key", "value", "timestamp"]
+    assert made.format.null_values is NullValues.FAIL
+
+
 def test_credentials_are_keys_a_role_or_a_provider() -> None:
     """With the region of STS from its endpoint."""
     role = settings(
@@ -218,6 +228,11 @@ def test_what_has_another_unit_or_limit_is_fitted() -> None:
         ({"format.output.type": "xml"}, "format.output.type", "must be one of csv, jsonl, json, avro, parquet"),
         ({"format.output.fields": "value,topic"}, "format.output.fields", "may only contain key, value"),
         ({"output_fields": "value,key", "format.output.envelope": "false"}, "format.output.envelope", "exactly one"),
+        (
+            {**REGISTRY, "format.output.type": "avro", "format.output.fields": "key"},
+            "format.output.fields",
+            "avro has the value alone",
+        ),
         ({"file.compression.type": "lz4"}, "file.compression.type", "must be one of none, gzip"),
         ({"file.max.records": "many"}, "file.max.records", "is no whole number"),
         ({"file.name.timestamp.source": "HEADER:at"}, "file.name.timestamp.source", "must be WALLCLOCK or EVENT"),

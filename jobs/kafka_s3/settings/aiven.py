@@ -235,7 +235,7 @@ class _Translation:
         self._put("format.class", _TYPES[kind], "format.output.type")
         self._put("behavior.on.null.values", "fail" if kind in ("avro", "parquet") else "write")
         if kind in ("avro", "parquet"):
-            self._packed(kind, codec, fields, wrapped=wrapped)
+            self._packed(kind, codec, fields, wrapped=wrapped, named=named)
         else:
             self._plain(kind, codec, fields, wrapped=wrapped, named=named)
 
@@ -252,15 +252,12 @@ class _Translation:
         if kind == "json":
             self._put("export.json.array", "true", "format.output.type")
 
-    def _packed(self, kind: str, codec: str, fields: list[str], *, wrapped: bool) -> None:
-        """Avro and Parquet: the value alone, which is what Aiven's has without an envelope."""
-        if wrapped or fields != ["value"]:
-            self._wrong(
-                "format.output.envelope",
-                f"must be false with format.output.type={kind}, and format.output.fields=value: an envelope is written"
-                " in json, jsonl and csv only; export.envelope adds offset, timestamp, key and headers to the value's"
-                " own fields",
-            )
+    def _packed(self, kind: str, codec: str, fields: list[str], *, wrapped: bool, named: str) -> None:
+        """Avro and Parquet: a record of the fields, or the value alone."""
+        if wrapped:
+            self._put("export.record.fields", ",".join(fields), named)
+        elif fields != ["value"]:
+            self._wrong(named, f"without an envelope, {kind} has the value alone: set it to value")
         if kind == "parquet":
             self._put("parquet.codec", codec, self._first(*_CODECS))
         elif "avro.codec" not in self._own:

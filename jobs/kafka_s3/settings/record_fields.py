@@ -54,8 +54,8 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         FIELDS,
         Kind.LIST,
         (),
-        f"Write these fields of each record, in this order, instead of its value alone: {', '.join(_NAMES)}. JSON has"
-        " them in an object, CSV in a line.",
+        f"Write these fields of each record, in this order, instead of its value alone: {', '.join(_NAMES)}. JSON, Avro"
+        " and Parquet have them in an object, CSV in a line.",
         check=_record_field,
         shapes=True,
         quiet=True,
@@ -106,7 +106,9 @@ def apply_record_field_rules(config: ParsedConfig) -> None:
         config.add_problem(FIELDS, "contains a field twice")
     if config.is_set("export.envelope"):
         config.add_problem(FIELDS, "cannot be combined with export.envelope: set one of them")
-    if written not in (formats.JSON, formats.CSV):
+    if written in (formats.AVRO, formats.PARQUET):
+        _with_schema(config, fields)
+    elif written not in (formats.JSON, formats.CSV):
         short = written.rpartition(".")[2]
         config.add_problem(FIELDS, f"{short} cannot hold them: set format.class={formats.JSON} or {formats.CSV}")
     if config.sure(WRAPPED) and not config.flag(WRAPPED) and len(fields) != 1:
@@ -120,6 +122,21 @@ def apply_record_field_rules(config: ParsedConfig) -> None:
             config.add_problem("header.converter", f"{FIELDS} writes headers of {known}")
     if config.recognised["timestamp.extractor"] == "RecordField" and config.reads("timestamp.extractor"):
         config.add_problem("timestamp.extractor", f"RecordField is not read with {FIELDS}: use Record or Wallclock")
+
+
+def _with_schema(config: ParsedConfig, fields: tuple[str, ...]) -> None:
+    """A record of Avro has the value among its fields; a key is text or bytes, and a null value has no schema."""
+    if "value" not in fields:
+        config.add_problem(FIELDS, "Avro and Parquet need value among them")
+    if config.sure(WRAPPED) and not config.flag(WRAPPED):
+        config.add_problem(WRAPPED, f"a value stands alone in Avro and Parquet where {FIELDS} is not set: remove both")
+    name = "key.converter"
+    if "key" in fields and config.sure(name) and config.text(name) not in _BYTES:
+        config.add_problem(name, f"in Avro and Parquet, keys of {FIELDS} are text or bytes: set {_BYTES[1]}")
+    if config.recognised["behavior.on.null.values"] == "write":
+        config.add_problem("behavior.on.null.values", "a null has no schema: set ignore or fail, or write JSON")
+    if "key" in fields and config.recognised["transforms"]:
+        config.add_problem(FIELDS, "in Avro and Parquet, a key is Kafka's, and transforms may change it: leave it out")
 
 
 def _csv(config: ParsedConfig, fields: tuple[str, ...]) -> None:

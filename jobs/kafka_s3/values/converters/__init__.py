@@ -45,7 +45,7 @@ What is made of them:
 - `segmented`: rows of a batch that went different ways through transforms.
 - `mixed_schema_rows`: rows of several schemas in one object.
 - `kafka_fields`: the record's own metadata, written into it.
-- `record_texts`: whole records as text of their fields.
+- `record_texts`, `record_structs`: whole records as text of their fields, and as records with a schema.
 
 Headers:
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafka_s3.avro.model import Schema
@@ -17,6 +17,7 @@ from kafka_s3.values.converters.changed import changed_rows
 from kafka_s3.values.converters.fitting import excluding, suited
 from kafka_s3.values.converters.headers import HeaderColumn
 from kafka_s3.values.converters.kafka_fields import KafkaFields
+from kafka_s3.values.converters.record_structs import RecordStructs
 from kafka_s3.values.converters.record_texts import RecordTexts
 from kafka_s3.values.rows import (
     ChangedBatch,
@@ -48,17 +49,19 @@ class RecordConverter:
         if settings.format.headers is not None:
             self._headers = HeaderColumn(settings.format.header, settings.format.headers)
         self._kafka_fields = KafkaFields(settings.format, self._key_rows) if settings.format.envelope.fields else None
-        self._record_texts = None
-        if settings.format.record_fields is not None:
-            self._record_texts = RecordTexts(settings.format, settings.format.record_fields, self._key_rows)
+        self._records: Callable[[RecordBatch, Any], Any] | None = None
+        if (chosen := settings.format.record_fields) is not None:
+            has_schema = settings.format.file.format in (Format.AVRO, Format.PARQUET)
+            texts = RecordTexts(settings.format, chosen, self._key_rows) if not has_schema else None
+            self._records = texts or RecordStructs(settings.format, chosen)
 
     def __call__(self, batch: RecordBatch) -> tuple[Rows, ...]:
         self.doing = Stage.VALUE_CONVERTER
         rows = self._values(batch)
         if self._kafka_fields is not None:
             rows = self._kafka_fields(batch, rows)
-        elif self._record_texts is not None:
-            rows = self._record_texts(batch, rows)
+        elif self._records is not None:
+            rows = self._records(batch, rows)
         columns = [rows]
         if self._settings.keys is not None:
             self.doing = Stage.KEY_CONVERTER
