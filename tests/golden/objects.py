@@ -43,8 +43,8 @@ FILES: Mapping[str, Properties] = {
     },
     "block gzip": {"format.class": "kafka_s3.formats.BlockGzipFormat"},
     "block gzip small": {"format.class": "kafka_s3.formats.BlockGzipFormat", "compressed_block_size": "100"},
-    "framed": {"format.class": f"{_CLASSES}:Framed"},
-    "framed gzip": {"format.class": f"{_CLASSES}:Framed", "s3.compression.type": "gzip"},
+    "framed": {"format.class": f"{_CLASSES}:FramedFormat"},
+    "framed gzip": {"format.class": f"{_CLASSES}:FramedFormat", "s3.compression.type": "gzip"},
     **{
         f"avro {codec}": {"format.class": "AvroFormat", "avro.codec": codec}
         for codec in ("null", "deflate", "snappy", "bzip2", "zstandard")
