@@ -10,12 +10,11 @@ from unittest import mock
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from kafka_s3.avro import datum_checker, datums
+from kafka_s3.avro import datum_checker, datums, long_columns, long_values
 from kafka_s3.avro.arrow import ColumnsError, arrow_type, from_values, misfits
-from kafka_s3.avro.datum_checker import Cuts, check, checker
+from kafka_s3.avro.datum_checker import Cuts
 from kafka_s3.avro.datum_writer import long_bytes
 from kafka_s3.avro.datums import codec
-from kafka_s3.avro.graph import graph
 from kafka_s3.avro.long_values import LongArray, LongMap
 from kafka_s3.avro.model import schema_of
 from tests.avro.strategies import avro_schemas, values_of
@@ -31,7 +30,12 @@ INTS = {"type": "array", "items": "int"}
 @contextlib.contextmanager
 def everything_is_long() -> Iterator[None]:
     """Arrays of 3 items and maps of 3 entries are cut, and those of more than some bytes."""
-    with mock.patch.multiple(datum_checker, _ITEMS=2, _BYTES=8), mock.patch.object(datums, "LONG", 0):
+    with (
+        mock.patch.multiple(datum_checker, _ITEMS=2, _BYTES=8),
+        mock.patch.multiple(long_values, _ITEMS=2, _BYTES=8),
+        mock.patch.object(datums, "LONG", 0),
+        mock.patch.object(long_columns, "_ITEMS_PER_TYPE", 0),
+    ):
         yield
 
 
@@ -60,7 +64,12 @@ def test_columns_of_long_values_are_those_of_all(data: st.DataObject) -> None:
         long = [made.decode_long(datum, cuts.get(place)) for place, datum in enumerate(encoded)]
         found = from_values(long, schema)
         again = from_values([made.decode_long(datum) for datum in encoded], schema)
+        at_once = [made.long_arrow(datum, cuts.get(place), schema) for place, datum in enumerate(encoded)]
     assert repr(held(found)) == repr(held(again)) == repr(held(from_values(values, schema)))
+    for value, array in zip(values, at_once, strict=True):
+        if array is not None:
+            array.validate(full=True)
+            assert repr(held(array)) == repr(held(from_values([value], schema)))
 
 
 @calm
@@ -73,6 +82,25 @@ def test_a_long_datum_is_checked_as_any_other(data: st.DataObject) -> None:
     expected = codec(schema).check(every)
     with everything_is_long():
         assert codec(schema).reasons(every, range(len(every)), {}) == expected
+
+
+def test_few_schemas_take_values_for_columns() -> None:
+    """Every kind of type is read at once; a key that comes twice, and a number that its column does not hold, take
+    values."""
+    kinds: list[tuple[Any, bytes]] = [(kind, b"\0") for kind in ("boolean", "int", "long", "bytes", "string", INTS)]
+    kinds += [("null", b""), ("float", b"abcd"), ("double", b"abcdefgh"), ({"type": "map", "values": "int"}, b"\0")]
+    kinds += [(["null", "int"], b"\0"), (["int", "string"], b"\2\0")]
+    kinds += [({"type": "fixed", "name": f"F{size}", "size": size}, b"a" * size) for size in (0, 4, 300)]
+    kinds += [({"type": "enum", "name": "E", "symbols": ["a", "b"]}, b"\2")]
+    for kind, one in kinds:
+        schema = schema_of({"type": "array", "items": kind})
+        datum = long_bytes(40) + one * 40 + b"\0"
+        with everything_is_long():
+            array = codec(schema).long_arrow(datum, None, schema)
+        assert array is not None, kind
+        assert repr(held(array)) == repr(held(from_values(codec(schema).decode([datum]), schema)))
+    twice = schema_of({"type": "map", "values": "int"})
+    assert codec(twice).long_arrow(long_bytes(20) + b"\2a\2" * 20 + b"\0", None, twice) is None
 
 
 def test_a_long_array_is_read_from_any_place() -> None:
@@ -112,16 +140,3 @@ def test_what_has_no_place_in_its_column_is_found() -> None:
         expected = misfits([value], schema)
         assert "more than the 2 digits" in expected[0]
         assert misfits([long_value(avro, datum)], schema) == expected
-
-
-def test_cuts_of_maps_are_not_kept() -> None:
-    """They have all keys, which would be kept for every long datum of a batch."""
-    schema = schema_of({"type": "map", "values": "int"})
-    [datum] = codec(schema).encode([{f"k{at}": at for at in range(9)}])
-    cuts = Cuts()
-    kept: dict[int, Cuts] = {}
-    with everything_is_long():
-        check(checker(graph(schema)), datum, cuts)
-        codec(schema).reasons([datum], [0], kept)
-    assert cuts.found
-    assert not kept

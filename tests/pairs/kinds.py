@@ -87,14 +87,14 @@ def _glue(columns: bool) -> st.SearchStrategy[Batch]:
         lambda batch: replace(
             batch,
             cases=[
-                replace(case, raw=_glue_bytes(case.raw[5:], compressed=bool(number % 2)))
+                replace(case, raw=glue_bytes(case.raw[5:], compressed=bool(number % 2)))
                 for number, case in enumerate(batch.cases)
             ],
         )
     )
 
 
-def _glue_bytes(datum: bytes, *, compressed: bool) -> bytes:
+def glue_bytes(datum: bytes, *, compressed: bool) -> bytes:
     return bytes((3, 5 * compressed)) + GLUE_VERSION.bytes + (zlib.compress(datum) if compressed else datum)
 
 
@@ -289,12 +289,13 @@ GLUE_VERSION = UUID(int=1)
 _REGISTRY = {"schema.registry.url": "http://registry:8081"}
 _SHORT = {"type": "int", "connect.type": "int16"}
 _ONE = json.dumps({"type": "record", "name": "One", "fields": [{"name": "x", "type": "int"}]})
+GLUE = "AWSKafkaAvroConverter"
 ENVELOPE, TYPED, PLAIN = "JsonConverter", "JsonConverter and a schema file", "JsonConverter without schemas"
 
 #: Every choice of a converter and what changes what it takes; a converter that is not here fails the tests.
 _KINDS: Mapping[Converter, Sequence[Kind]] = {
     Converter.AVRO: (Kind("AvroConverter", Converter.AVRO, _avro, _REGISTRY),),
-    Converter.GLUE_AVRO: (Kind("AWSKafkaAvroConverter", Converter.GLUE_AVRO, _glue, {"registry.name": "shop"}),),
+    Converter.GLUE_AVRO: (Kind(GLUE, Converter.GLUE_AVRO, _glue, {"registry.name": "shop"}),),
     Converter.PROTOBUF: (Kind("ProtobufConverter", Converter.PROTOBUF, _protobuf, _REGISTRY),),
     Converter.JSON: (
         Kind(ENVELOPE, Converter.JSON, _envelopes, {"schemas.enable": "true"}),

@@ -14,25 +14,28 @@ import re
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from kafka_s3.avro.model import Schema, schema_of
-from kafka_s3.ports import Registries
+from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.records import Record
 from kafka_s3.settings.formats import Format
 from kafka_s3.settings.properties import UserDefined
+from tests.pairs.avro_weights import AVRO, DECIMAL, LONG_NAME, NULLABLE, WIDE, Text, array, record
 from tests.pairs.exported import export, is_allowed, registries_of, settings_of
-from tests.pairs.kinds import ENVELOPE, PLAIN, TYPED, kinds, zigzag
+from tests.pairs.kinds import ENVELOPE, GLUE, PLAIN, TYPED, glue_bytes, kinds, zigzag
+from tests.pairs.proto_weights import PROTOBUF, registered
 
-Text = Callable[[int], bytes]  # of about so many bytes
 #: What a child may have at all: a record that is not bounded ends with MemoryError, and not the machine.
 ADDRESS_SPACE = 2 << 30
 CPU_S_MAX = 30
 SMALL = 1_000
+#: The memory of a child that raised, or was ended: too much.
+DIED = 10**12
 
 
 def _list_of(*items: bytes) -> Text:
@@ -88,113 +91,12 @@ class Shape:
 
     name: str
     raw: bytes
-    schema: Schema | None = None
+    schema: Schema | RegisteredSchema | None = None
     properties: Mapping[str, str] | None = None
 
 
 def _avro(avro: Any) -> Schema:
     return schema_of({"type": "record", "name": "Row", "fields": [{"name": "x", "type": avro}]})
-
-
-def _array(item: Any) -> Any:
-    return {"type": "array", "items": item}
-
-
-def _record(name: str, **fields: Any) -> Any:
-    return {"type": "record", "name": name, "fields": [{"name": each, "type": of} for each, of in fields.items()]}
-
-
-def _many(item: bytes) -> Text:
-    def made(size: int) -> bytes:
-        count = max(size // len(item), 1)
-        return zigzag(count) + item * count + b"\0"
-
-    return made
-
-
-def _nothings(per_byte: int) -> Text:
-    """Items without bytes, as many as there may be for the bytes of a text beside them."""
-    return lambda size: zigzag(per_byte * size) + b"\0"
-
-
-def _deep(levels: int, inner: Any) -> Any:
-    made = inner
-    for level in range(levels):
-        made = _record(f"D{level}", a=made)
-    return made
-
-
-_EMPTY = _record("Empty")
-_NULLABLE = ["null", "int"]
-_WIDE = _record("Wide", **{f"f{n}": _NULLABLE for n in range(200)})
-_LONG_NAME = "n" * 20_000
-_MAP_ENTRY = _record("MapEntry", key="int", value="int") | {"connect.internal.type": "MapEntry"}
-_TREE = _record("Tree", all=_array("Tree"))
-_LIST = _record("List", next=["null", "List"])
-_UNION = ["null", *(_record(f"U{n}", a="int") for n in range(60))]
-_PAIR = _record("Pair", a=["null", "Pair"], b=["null", "Pair"])
-_DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 900, "scale": 2}
-
-#: Avro: the type of a field, and its bytes.
-AVRO: Mapping[str, tuple[Any, Text]] = {
-    "longs": (_array("long"), _many(b"\2")),
-    "ints": (_array("int"), _many(b"\x80\1")),
-    "booleans": (_array("boolean"), _many(b"\1")),
-    "texts": (_array("string"), _many(b"\0")),
-    "letters": (_array("string"), _many(b"\4\xc3\xa9")),
-    "bytes": (_array("bytes"), _many(b"\0")),
-    "doubles": (_array("double"), _many(b"\x18-DT\xfb!\t@")),
-    "decimals": (_array(_DECIMAL), _many(b"\0")),
-    "long decimals": (_array(_DECIMAL), _many(zigzag(370) + b"\x55" * 370)),
-    "dates": (_array({"type": "int", "logicalType": "date"}), _many(b"\2")),
-    "timestamps": (_array({"type": "long", "logicalType": "timestamp-millis"}), _many(b"\2")),
-    "nullables": (_array(_NULLABLE), _many(b"\0")),
-    "lists": (_array(_array("int")), _many(b"\0")),
-    "maps": (_array({"type": "map", "values": "int"}), _many(b"\0")),
-    "names": (
-        {"type": "map", "values": "null"},
-        lambda size: zigzag(size // 7) + b"".join(b"\x0c%06x" % n for n in range(size // 7)) + b"\0",
-    ),
-    "records": (_array(_record("One", a="int")), _many(b"\0")),
-    "records of two bytes": (_array(_deep(3, "int")), _many(b"\x80\1")),
-    "pairs of pairs": (
-        _PAIR,
-        lambda size: reduce(lambda below, _: (b"\2" + below) * 2, range((size // 4).bit_length()), b"\0\0"),
-    ),
-    "names of records": (
-        {"type": "map", "values": _deep(14, "int")},
-        lambda size: zigzag(size // 8) + b"".join(b"\x0c%06x\0" % n for n in range(size // 8)) + b"\0",
-    ),
-    "wide records": (_array(_WIDE), _many(b"\0" * 200)),
-    "deep records": (_array(_deep(8, "int")), _many(b"\0")),
-    "deeper records": (_array(_deep(60, "int")), _many(b"\0")),
-    "unions": (_array(_UNION), _many(b"\0")),
-    "branches": (_array(_UNION), _many(b"\2\0")),
-    "nulls of wide records": (_array(["null", _WIDE]), _many(b"\0")),
-    "nulls of long fixed": (_array(["null", {"type": "fixed", "name": "L", "size": 256}]), _many(b"\0")),
-    "names of before": (
-        _array({**_record("R"), "fields": [{"name": "a", "type": "int", "connect.name": _LONG_NAME}]}),
-        _many(b"\0"),
-    ),
-    "trees": (_TREE, lambda size: zigzag(size) + b"\0" * size + b"\0"),
-    "deep trees": (_TREE, lambda size: zigzag(size // 90) + (b"\2" * 88 + b"\0" * 89) * (size // 90) + b"\0"),
-    "long lists": (_array(_LIST), lambda size: zigzag(size // 91) + (b"\2" * 90 + b"\0") * (size // 91) + b"\0"),
-    "entries": (_array(_MAP_ENTRY), _many(b"\2\2")),
-    "symbols": (_array({"type": "enum", "name": "E", "symbols": [_LONG_NAME]}), _many(b"\0")),
-    "long names": (_array(_record("Named", **{_LONG_NAME: "int"})), _many(b"\0")),
-    "nothing, beside bytes": (
-        _record("Beside", a="bytes", b=_array("null")),
-        lambda size: zigzag(size) + b"x" * size + _nothings(3)(size),
-    ),
-    "empty records, beside bytes": (
-        _record("Beside", a="bytes", b=_array(_EMPTY)),
-        lambda size: zigzag(size) + b"x" * size + _nothings(3)(size),
-    ),
-    "fixed of no size, beside bytes": (
-        _record("Beside", a="bytes", b=_array({"type": "fixed", "name": "F", "size": 0})),
-        lambda size: zigzag(size) + b"x" * size + _nothings(3)(size),
-    ),
-}
 
 
 def _struct(*fields: Mapping[str, Any], **more: Any) -> dict[str, Any]:
@@ -224,7 +126,7 @@ CONNECT: Mapping[str, tuple[Any, Text]] = {
     ),
     "empty structs": (_connect_array(_struct()), JSON["objects"]),
     "missing fields": (_connect_array(_struct(*(_opt(f"f{n}") for n in range(20)))), JSON["objects"]),
-    "long names": (_connect_array(_struct(_opt(_LONG_NAME))), JSON["objects"]),
+    "long names": (_connect_array(_struct(_opt(LONG_NAME))), JSON["objects"]),
     "defaults": (
         _connect_array(_struct(_opt("s", "string", default="d" * 5_000))),
         JSON["objects"],
@@ -245,25 +147,42 @@ CONNECT: Mapping[str, tuple[Any, Text]] = {
 }
 #: The same under a schema that the user gives.
 TYPED_AVRO: Mapping[str, tuple[Any, Text]] = {
-    "numbers": (_array("int"), JSON["numbers"]),
-    "lists": (_array(_array("int")), JSON["lists"]),
-    "texts": (_array("string"), JSON["empty texts"]),
-    "fractions": (_array("double"), JSON["fractions"]),
+    "numbers": (array("int"), JSON["numbers"]),
+    "lists": (array(array("int")), JSON["lists"]),
+    "texts": (array("string"), JSON["empty texts"]),
+    "fractions": (array("double"), JSON["fractions"]),
     "maps": ({"type": "map", "values": "int"}, JSON["names"]),
-    "nulls": (_array(_NULLABLE), JSON["nulls"]),
+    "nulls": (array(NULLABLE), JSON["nulls"]),
     "missing fields": (
-        _array({**_record("M"), "fields": [{"name": f"f{n}", "type": _NULLABLE, "default": None} for n in range(20)]}),
+        array({**record("M"), "fields": [{"name": f"f{n}", "type": NULLABLE, "default": None} for n in range(20)]}),
         JSON["objects"],
     ),
     "defaults": (
-        _array({**_record("M"), "fields": [{"name": "s", "type": "string", "default": "d" * 5_000}]}),
+        array({**record("M"), "fields": [{"name": "s", "type": "string", "default": "d" * 5_000}]}),
         JSON["objects"],
     ),
-    "nulls of wide records": (_array(["null", _WIDE]), JSON["nulls"]),
-    "decimals": (_array(_DECIMAL), _list_of(b'"0.01"')),
+    "nulls of wide records": (array(["null", WIDE]), JSON["nulls"]),
+    "decimals": (array(DECIMAL), _list_of(b'"0.01"')),
     "elsewhere": (["null", "int"], lambda size: b'null,"y":' + JSON["lists"](size)),
     "escapes": ("string", JSON["escapes"]),
 }
+
+
+#: What zlib makes least of.
+_INFLATED: Sequence[str] = (
+    *("a text", "longs", "texts", "doubles", "lists", "maps", "names", "records", "records of two bytes"),
+    *("wide records", "long lists", "trees", "fixed of no size, beside bytes"),
+)
+
+
+def _a_text(size: int) -> bytes:
+    return zigzag(size) + b"a" * size
+
+
+def _inflates(text: Text, size: int) -> bytes:
+    """About so many bytes of zlib's, of a datum that is as large as it gets."""
+    sample = glue_bytes(text(1_000_000), compressed=True)
+    return glue_bytes(text(size * 1_000_000 // len(sample)), compressed=True)
 
 
 def shapes(kind: str, size: int) -> Iterator[Shape]:
@@ -272,6 +191,15 @@ def shapes(kind: str, size: int) -> Iterator[Shape]:
         case "AvroConverter":
             for name, (avro, text) in AVRO.items():
                 yield Shape(name, b"\0\0\0\0\1" + text(size), _avro(avro))
+        case _ if kind == GLUE:
+            for name, (avro, text) in AVRO.items():
+                yield Shape(name, glue_bytes(text(size), compressed=False), _avro(avro))
+            for name in _INFLATED:
+                avro, text = AVRO.get(name, ("string", _a_text))
+                yield Shape(f"zlib, {name}", _inflates(text, size), _avro(avro))
+        case "ProtobufConverter":
+            for name, (proto, text) in PROTOBUF.items():
+                yield Shape(name, b"\0\0\0\0\1\0" + text(size), registered(proto))
         case _ if kind == ENVELOPE:
             for name, text in JSON.items():
                 yield Shape(f"no schema, {name}", b'{"schema":null,"payload":' + text(size) + b"}")
@@ -323,15 +251,19 @@ def weighed(
     reads, writes = os.pipe()
     child = os.fork()
     if not child:
+        os.close(reads)
         try:
-            os.close(reads)
-            os.write(writes, json.dumps(_weigh(properties, shape, small)).encode())
+            told = _weigh(properties, shape, small)
+        except BaseException:  # whatever it is, the parent says it
+            told = {"peak": DIED, "cpu_s": 0, "said": [traceback.format_exc()]}
         finally:
+            os.write(writes, json.dumps(told).encode())
             os._exit(0)
     os.close(writes)
     with os.fdopen(reads, "rb") as pipe:
-        told = json.loads(pipe.read() or b'{"peak": 1e12, "cpu_s": 0, "said": ["the process died"]}')
-    os.waitpid(child, 0)
+        answer = pipe.read()
+    _, status = os.waitpid(child, 0)
+    told = json.loads(answer) if answer else {"peak": DIED, "cpu_s": 0, "said": [f"ended by {status}"]}
     size = len(shape.raw) + (len(shape.schema.text) if shape.schema else 0)
     return Weight(
         kind, own.rpartition(".")[2], shape.name, len(shape.raw), told["peak"], told["cpu_s"], told["peak"] / size,
@@ -384,7 +316,7 @@ def main() -> None:
 
 
 def said(weight: Weight) -> str:
-    refused = f"  {weight.said[0][:90]}" if weight.said else ""
+    refused = f"  {weight.said[0] if weight.peak == DIED else weight.said[0][:90]}" if weight.said else ""
     return (
         f"{weight.times:8.1f}x {weight.peak / 2**20:8.0f} MiB {weight.cpu_s:7.2f} s {weight.size / 1e6:5.1f} MB  "
         f"{weight.kind} {weight.format} {weight.shape}{refused}\n"

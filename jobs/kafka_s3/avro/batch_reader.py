@@ -222,7 +222,7 @@ def columns_of(schema: Schema) -> Columns | None:
 @lru_cache(maxsize=256)
 def _columns_of(text: str) -> Columns | None:
     schema = Schema(text)
-    compiler = _Compiler()
+    compiler = Compiler()
     try:
         node = compiler.column(graph(schema))
         compiler.check()
@@ -233,26 +233,26 @@ def _columns_of(text: str) -> Columns | None:
     return Columns(schema, node)
 
 
-class _Compiler:
-    """A schema to columns, names replaced by what they stand for; `Slow` if it cannot have any."""
+class Compiler:
+    """A schema to columns, names replaced by what they stand for; `Slow` if it cannot have any. `count`: of types."""
 
     def __init__(self) -> None:
-        self._count = 0
+        self.count = 0
         self._items = False
         self._open: set[Record] = set()
 
     def check(self) -> None:
-        if self._count > (TYPES_WITH_ITEMS_MAX if self._items else TYPES_MAX):
+        if self.count > (TYPES_WITH_ITEMS_MAX if self._items else TYPES_MAX):
             raise Slow
 
     def column(self, node: Node) -> Column:
-        self._count += 1
+        self.count += 1
         self.check()
         match node:
             case Primitive(kind):
                 return _SIMPLE[kind]()
-            case Fixed():
-                return columns.Fixed(node.size)
+            case Fixed(size=size):
+                return self.fixed(size)
             case Enum():
                 return columns.Enum(list(node.symbols))
             case Union(branches):
@@ -261,14 +261,20 @@ class _Compiler:
                 return self._record(node)
             case Array(item):
                 self._items = True
-                inner = self.column(item)
-                if _may_be_empty(inner):
-                    raise Slow
-                return columns.Items(inner, False)
+                return self.items(node, self.column(item))
             case Map(item):
                 self._items = True
                 entry = columns.Record(["key", "value"], [columns.Lengthy(True), self.column(item)])
-                return columns.Items(entry, True)
+                return self.items(node, entry)
+
+    def fixed(self, size: int) -> Column:
+        return columns.Fixed(size)
+
+    def items(self, node: Array | Map, item: Column) -> Column:
+        keyed = isinstance(node, Map)
+        if not keyed and _may_be_empty(item):
+            raise Slow
+        return columns.Items(item, keyed)
 
     def _record(self, node: Record) -> Column:
         if node in self._open:

@@ -367,14 +367,14 @@ class Items:
             children = pa.concat_arrays([self.item.arrow(buffer, column, inner) for _, column in rounds])
             children = children.take(pa.array(order))
         if self.keyed:
-            _no_key_twice(children.field(0), counts)
+            no_key_twice(children.field(0), counts)
         return pa.Array.from_buffers(kind, len(counts), [None, pa.py_buffer(offsets)], children=[children])
 
     def values(self, buffer: Buffer, found: Any) -> None:
         return None
 
 
-def _no_key_twice(keys: pa.Array, counts: npt.NDArray[np.int64]) -> None:
+def no_key_twice(keys: pa.Array, counts: npt.NDArray[np.int64]) -> None:
     """A key that a map has twice has one value where maps are dictionaries: the last."""
     if not len(keys):
         return

@@ -11,8 +11,10 @@ Where a datum is long, it also notes where its arrays and maps can be cut, so th
 from __future__ import annotations
 
 import bisect
+from array import array
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from kafka_s3.avro.datum_reader import (
     NESTING_MAX,
@@ -29,40 +31,69 @@ from kafka_s3.avro.nodes import Array, Enum, Fixed, Map, Node, Primitive, Record
 
 Check = Callable[[Datum], object]
 
-#: An array is cut after so many items, or after the item that ends beyond so many bytes.
+#: An array or a map of more items than this, or of more bytes, is long.
 _ITEMS: Final = 512
 _BYTES: Final = 8_192
+#: Fields of records in each other that are checked as one, at most: names may stand for any number of them.
+_LEAVES_MAX: Final = 16
 
 
-class CutArray(NamedTuple):
-    """`chunks`: of each the byte where it begins and where it ends, and the items before it."""
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A long array, or map. Its items are `[first, first + count)` of its type's; its blocks begin with `blocks` of
+    its items; it ends at byte `end`."""
 
-    chunks: list[tuple[int, int, int]]
-    items: int
+    stretches: Stretches
+    first: int
+    count: int
+    blocks: array[int]
     end: int
 
 
-class CutMap(NamedTuple):
-    """`entries`: the byte where the value of each key begins, as a dictionary of them would have it: a key that comes
-    twice stands where it was first, and has its last value."""
+class Stretches:
+    """The arrays, or maps, of one type in a datum, but for those without items; and the bytes where items begin.
 
-    entries: dict[str, int]
-    end: int
+    Those that are not within each other stand in their order.
+    """
+
+    __slots__ = ("begins", "counts", "ends", "items")
+
+    def __init__(self) -> None:
+        self.begins = array("i")
+        self.counts = array("i")
+        self.ends = array("i")
+        self.items = array("i")  # none of items that take no bytes
 
 
 class Cuts:
-    """Where a datum's long arrays and maps begin, and how they are cut."""
+    """Where the items of a datum's arrays and maps begin: of each type, and of long ones by the byte where they begin.
+
+    Memory: 4 bytes for each item, and 12 for each array.
+    """
 
     def __init__(self) -> None:
-        self.found: dict[int, CutArray | CutMap] = {}
+        self.found: dict[int, Cut] = {}
+        self.of: dict[Node, Stretches] = {}
+        self.open = array("i")  # the items of arrays that were not read to their ends
+        self.items = 0
         self._begins: list[int] | None = None
 
-    def are_light(self) -> bool:
-        """Whether they may be kept for all long datums of a batch: those of maps have all their keys."""
-        return not any(isinstance(each, CutMap) for each in self.found.values())
+    def add(self, node: Node, begin: int, mark: int, blocks: array[int], count: int, end: int) -> None:
+        """An array whose items stand behind `mark` in `open`, if they have bytes."""
+        stretches = self.of.get(node)
+        if stretches is None:
+            stretches = self.of[node] = Stretches()
+        if count > _ITEMS or end - begin > _BYTES:
+            self.found[begin] = Cut(stretches, len(stretches.items), count, blocks, end)
+        self.items += count
+        stretches.begins.append(begin)
+        stretches.counts.append(count)
+        stretches.ends.append(end)
+        stretches.items += self.open[mark:]
+        del self.open[mark:]
 
     def any_within(self, begin: int, end: int) -> bool:
-        """Asked once all are found."""
+        """Whether a long one begins there; asked once all are found."""
         if self._begins is None:
             self._begins = sorted(self.found)
         place = bisect.bisect_left(self._begins, begin)
@@ -99,49 +130,126 @@ def bounds_reader(record: Record) -> Bounds:
     return bounds
 
 
+@dataclass(frozen=True, slots=True)
+class _Flat:
+    """A record of fields that have no parts, those of records within it among them: how many values it counts as, how
+    deep these records lie, and what checks its fields one after the other."""
+
+    values: int
+    depth: int
+    leaves: tuple[Check, ...]
+
+
 class _Checkers(Visitor[Check]):
+    def __init__(self) -> None:
+        super().__init__()
+        self._flat: dict[Check, _Flat] = {}
+
     def primitive(self, node: Primitive) -> Check:
-        return PRIMITIVES[node.kind]
+        return self._leaf(PRIMITIVES[node.kind], node.nullable)
 
     def fixed(self, node: Fixed) -> Check:
-        return fixed_reader(node)
+        return self._leaf(fixed_reader(node), node.size == 0)
 
     def enum(self, node: Enum) -> Check:
-        return enum_reader(node)
+        return self._leaf(enum_reader(node), False)
+
+    def _leaf(self, check: Check, empty: bool) -> Check:
+        self._flat[check] = _Flat(0, 0, () if empty else (check,))
+        return check
 
     def array(self, node: Array, item: Check) -> Check:
-        return _array(item)
+        flat = self._flat.get(item)
+        return _array(node, item, None if flat is None or flat.leaves else flat)
 
     def map(self, node: Map, item: Check) -> Check:
-        return _map(item)
+        return _map(node, item)
 
     def union(self, node: Union, branches: list[Check]) -> Check:
-        def union(datum: Datum) -> None:
-            branches[read_branch(datum, branches)](datum)
-
-        return union
+        return _union(branches)
 
     def record(self, node: Record, fields: list[Check]) -> Check:
-        return _record(fields)
+        exact = _record(fields)
+        parts = [self._flat.get(each) for each in fields]
+        known = [each for each in parts if each is not None]
+        leaves = tuple(leaf for each in known for leaf in each.leaves)
+        if len(known) < len(parts) or len(leaves) > _LEAVES_MAX:
+            return exact
+        values = 1 + len(fields) + sum(each.values for each in known)
+        flat = _Flat(values, 1 + max((each.depth for each in known), default=0), leaves)
+        made = _flat_record(flat, exact)
+        self._flat[made] = flat
+        return made
 
     def again(self, node: Record) -> Check:
-        return lambda datum: self.made[node](datum)
+        made = self.made
+        return lambda datum: made[node](datum)
+
+
+def _union(branches: list[Check]) -> Check:
+    # Most have one byte that says which.
+    of_byte = {2 * index: check for index, check in enumerate(branches[:64])}
+
+    def union(datum: Datum) -> None:
+        at = datum.position
+        if at < datum.end and (check := of_byte.get(datum.data[at])) is not None:
+            datum.position = at + 1
+            check(datum)
+        else:
+            branches[read_branch(datum, branches)](datum)
+
+    return union
 
 
 def _record(fields: list[Check]) -> Check:
     values = 1 + len(fields)
+    if len(fields) == 1:
+        [one] = fields
+
+        def of_one(datum: Datum) -> None:
+            datum.left -= 2
+            datum.depth += 1
+            if datum.left < 0 or datum.depth > NESTING_MAX:
+                _refuse(datum)
+            one(datum)
+            datum.depth -= 1
+
+        return of_one
 
     def record(datum: Datum) -> None:
-        # As `Datum.count` and `Datum.enter`, which say what is wrong.
         datum.left -= values
         datum.depth += 1
         if datum.left < 0 or datum.depth > NESTING_MAX:
-            datum.depth -= 1
-            datum.count(0)
-            datum.enter()
+            _refuse(datum)
         for field in fields:
             field(datum)
         datum.depth -= 1
+
+    return record
+
+
+def _refuse(datum: Datum) -> None:
+    """A record counted and entered, beyond what there may be: said as `Datum.count` and `Datum.enter` do."""
+    datum.depth -= 1
+    datum.count(0)
+    datum.enter()
+
+
+def _flat_record(flat: _Flat, exact: Check) -> Check:
+    """A record as its leaves. `exact`: says what is wrong where it has too many values or lies too deep."""
+    values, leaves, deepest = flat.values, flat.leaves, NESTING_MAX - flat.depth
+    one = leaves[0] if len(leaves) == 1 else None
+
+    def record(datum: Datum) -> None:
+        left = datum.left - values
+        if left < 0 or datum.depth > deepest:
+            exact(datum)
+        datum.left = left
+        if one is not None:
+            one(datum)
+        else:
+            for leaf in leaves:
+                leaf(datum)
 
     return record
 
@@ -155,73 +263,58 @@ def _is_empty(datum: Datum) -> bool:
     return False
 
 
-def _array(item: Check) -> Check:
-    def array(datum: Datum) -> None:
-        if not _is_empty(datum):
-            if datum.cuts is None:
-                blocks(datum, "an array", lambda number: _some(datum, item, number))
+def _array(node: Array, item: Check, empty: _Flat | None) -> Check:
+    """`empty`: of items that take no bytes."""
+
+    def check_array(datum: Datum) -> None:
+        if _is_empty(datum):
+            return
+        begin, count, cuts = datum.position, 0, datum.cuts
+        mark = 0 if cuts is None else len(cuts.open)
+        heads = array("i")
+
+        def some(number: int) -> None:
+            nonlocal count
+            heads.append(count)
+            count += number
+            if empty is not None and datum.left >= number * empty.values and datum.depth + empty.depth <= NESTING_MAX:
+                datum.left -= number * empty.values
+            elif cuts is None or empty is not None:
+                for _ in range(number):
+                    item(datum)
             else:
-                _cut_array(datum, item)
+                add = cuts.open.append
+                for _ in range(number):
+                    add(datum.position)
+                    item(datum)
 
-    return array
+        blocks(datum, "an array", some)
+        if cuts is not None:
+            cuts.add(node, begin, mark, heads, count, datum.position)
 
-
-def _some(datum: Datum, item: Check, number: int) -> None:
-    for _ in range(number):
-        item(datum)
-
-
-def _cut_array(datum: Datum, item: Check) -> None:
-    start, count = datum.position, 0
-    chunks: list[tuple[int, int, int]] = []
-
-    def some(number: int) -> None:
-        nonlocal count
-        while number:
-            begin, read = datum.position, 0
-            end, most = begin + _BYTES, min(number, _ITEMS)
-            while read < most:
-                item(datum)
-                read += 1
-                if datum.position > end:
-                    break
-            chunks.append((begin, datum.position, count))
-            count += read
-            number -= read
-
-    blocks(datum, "an array", some)
-    if len(chunks) > 1:
-        datum.cuts.found[start] = CutArray(chunks, count, datum.position)
+    return check_array
 
 
-def _map(value: Check) -> Check:
+def _map(node: Map, value: Check) -> Check:
     def check_map(datum: Datum) -> None:
         if _is_empty(datum):
             return
-        if datum.cuts is not None:
-            _cut_map(datum, value)
-            return
+        begin, count, cuts = datum.position, 0, datum.cuts
+        mark = 0 if cuts is None else len(cuts.open)
+        heads = array("i")
 
         def some(number: int) -> None:
+            nonlocal count
+            heads.append(count)
+            count += number
             for _ in range(number):
+                if cuts is not None:
+                    cuts.open.append(datum.position)
                 read_string(datum)
                 value(datum)
 
         blocks(datum, "a map", some)
+        if cuts is not None:
+            cuts.add(node, begin, mark, heads, count, datum.position)
 
     return check_map
-
-
-def _cut_map(datum: Datum, value: Check) -> None:
-    start = datum.position
-    entries: dict[str, int] = {}
-
-    def some(number: int) -> None:
-        for _ in range(number):
-            key = read_string(datum)
-            entries[key] = datum.position
-            value(datum)
-
-    blocks(datum, "a map", some)
-    if len(entries) > _ITEMS or datum.position - start > _BYTES:
-        datum.cuts.found[start] = CutMap(entries, datum.position)

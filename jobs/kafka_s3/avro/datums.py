@@ -11,11 +11,13 @@ from functools import lru_cache
 from typing import Any
 
 from kafka_s3.avro import batch_reader
+from kafka_s3.avro.arrow import arrow_type
 from kafka_s3.avro.batch_decoder import batch_decoder
 from kafka_s3.avro.datum_checker import Cuts, check, checker
 from kafka_s3.avro.datum_reader import FEW, LONG, NotADatum, read, reader
 from kafka_s3.avro.datum_writer import writer
 from kafka_s3.avro.graph import graph
+from kafka_s3.avro.long_columns import LongColumns
 from kafka_s3.avro.long_values import LongValues
 from kafka_s3.avro.model import Schema
 
@@ -31,7 +33,9 @@ class Codec:
         self._read = reader(node)
         self._write = writer(node)
         self._decode = batch_decoder(node)
-        self._long = LongValues(node, self._check)
+        self._long = LongValues(node)
+        self._node = node
+        self._long_columns: LongColumns | None = None
 
     def check(self, datums: Sequence[bytes]) -> dict[int, str]:
         """Which datums are not exactly one value of the schema, by index, and why."""
@@ -56,7 +60,7 @@ class Codec:
             except NotADatum as error:
                 found[index] = str(error)
             else:
-                if cuts is not None and of is not None and of.are_light():
+                if cuts is not None and of is not None:
                     cuts[index] = of
         return found
 
@@ -68,7 +72,20 @@ class Codec:
 
     def decode_long(self, datum: bytes, cuts: Cuts | None = None) -> Any:
         """The value of a checked datum, in which long arrays and maps are made some items at a time."""
-        return self._long.value(datum, cuts)
+        return self._long.value(datum, self._cuts(datum, cuts))
+
+    def long_arrow(self, datum: bytes, cuts: Cuts | None, schema: Schema) -> Any:
+        """A checked datum as an array of one row of a schema, this one or that without logical types; `None` if that
+        takes its value."""
+        if self._long_columns is None:
+            self._long_columns = LongColumns(self._node)
+        return self._long_columns.made(datum, self._cuts(datum, cuts), arrow_type(schema))
+
+    def _cuts(self, datum: bytes, cuts: Cuts | None) -> Cuts:
+        if cuts is None:
+            cuts = Cuts()
+            check(self._check, datum, cuts)
+        return cuts
 
     def encode(self, values: Sequence[Any]) -> list[bytes]:
         """The datums of values of the schema."""

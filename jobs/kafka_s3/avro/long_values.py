@@ -8,33 +8,33 @@ asked for one. They are read from the first item to the last, as pyarrow does; w
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, overload
+from typing import Any, Final, overload
 
 from kafka_s3.avro.batch_decoder import Decode, batch_decoder
-from kafka_s3.avro.datum_checker import Check, CutArray, CutMap, Cuts, check
-from kafka_s3.avro.datum_reader import Datum, Read, Readers
+from kafka_s3.avro.datum_checker import Cut, Cuts
+from kafka_s3.avro.datum_reader import Datum, Read, Readers, read_string
 from kafka_s3.avro.nodes import Array, Map, Node
 
 Convert = Callable[[Any], Any]
+
+#: How many items are made at once, or those that begin within how many bytes.
+_ITEMS: Final = 512
+_BYTES: Final = 8_192
 
 
 class LongValues:
     """Of one type; what that takes is made when the first long datum comes."""
 
-    def __init__(self, node: Node, check: Check) -> None:
+    def __init__(self, node: Node) -> None:
         self._node = node
-        self._check = check
         self._read: Read | None = None
 
-    def value(self, datum: bytes, cuts: Cuts | None) -> Any:
-        """The value of a datum that was checked. `cuts`: its own, if they are known."""
+    def value(self, datum: bytes, cuts: Cuts) -> Any:
+        """The value of a datum that was checked, with its own cuts."""
         if self._read is None:
             self._read = _Readers().visit(self._node)
-        if cuts is None:
-            cuts = Cuts()
-            check(self._check, datum, cuts)
         return self._read(Datum(datum, cuts))
 
 
@@ -50,7 +50,7 @@ class _Readers(Readers):
             if cut is None:
                 return short(datum)
             datum.position = cut.end
-            return LongArray(_Chunks(datum.data, datum.cuts, cut, item, decoder))
+            return LongArray(_Items(datum.data, datum.cuts, cut, item, decoder))
 
         return array
 
@@ -62,42 +62,61 @@ class _Readers(Readers):
             if cut is None:
                 return short(datum)
             datum.position = cut.end
-            return LongMap(datum.data, datum.cuts, cut, item)
+            return LongMap(datum.data, datum.cuts, _entries(datum.data, cut), item)
 
         return read_map
 
 
-class _Chunks:
-    """The items of an array, by the chunks that it was cut into."""
+def _entries(data: bytes, cut: Cut) -> dict[str, int]:
+    """The byte where the value of each key begins, as a dictionary of them would have it: a key that comes twice
+    stands where it was first, and has its last value."""
+    datum = Datum(data)
+    entries: dict[str, int] = {}
+    for place in range(cut.first, cut.first + cut.count):
+        datum.position = cut.stretches.items[place]
+        key = read_string(datum)
+        entries[key] = datum.position
+    return entries
 
-    def __init__(
-        self, data: bytes, cuts: Cuts, cut: CutArray, read: Read, decoder: Callable[[], Decode | None]
-    ) -> None:
-        self.cut = cut
+
+class _Items:
+    """The items of an array, some at a time."""
+
+    def __init__(self, data: bytes, cuts: Cuts, cut: Cut, read: Read, decoder: Callable[[], Decode | None]) -> None:
+        self.count = cut.count
         self._data = data
         self._cuts = cuts
+        self._cut = cut
         self._read = read
         self._decoder = decoder
 
-    def items(self, chunk: int) -> list[Any]:
-        chunks = self.cut.chunks
-        begin, end, first = chunks[chunk]
-        count = (chunks[chunk + 1][2] if chunk + 1 < len(chunks) else self.cut.items) - first
+    def some(self, first: int) -> list[Any]:
+        """An item and those after it: some hundred of one block, or those that begin within some bytes."""
+        cut, items, base = self._cut, self._cut.stretches.items, self._cut.first
+        if not items:  # they have no bytes
+            return [self._read(Datum(b""))] * min(cut.count - first, _ITEMS)
+        block = bisect.bisect_right(cut.blocks, first)
+        most = min(first + _ITEMS, cut.blocks[block] if block < len(cut.blocks) else cut.count)
+        begin = items[base + first]
+        last = bisect.bisect_right(items, begin + _BYTES, base + first, base + most) - base - 1
+        end = items[base + last]  # where what is before the last one ends
         if not self._cuts.any_within(begin, end) and (decode := self._decoder()) is not None:
-            return decode(count, self._data[begin:end])
-        datum = Datum(self._data, self._cuts, begin)
-        return [self._read(datum) for _ in range(count)]
+            return [*decode(last - first, self._data[begin:end]), self._one(end)]
+        return [self._one(items[base + place]) for place in range(first, last + 1)]
+
+    def _one(self, at: int) -> Any:
+        return self._read(Datum(self._data, self._cuts, at))
 
 
 class LongArray(Sequence[Any]):
-    def __init__(self, chunks: _Chunks, convert: Convert | None = None) -> None:
-        self._chunks = chunks
+    def __init__(self, items: _Items, convert: Convert | None = None) -> None:
+        self._items = items
         self._convert = convert
         self._first = 0
         self._made: list[Any] = []
 
     def __len__(self) -> int:
-        return self._chunks.cut.items
+        return self._items.count
 
     @overload
     def __getitem__(self, index: int) -> Any: ...
@@ -112,37 +131,37 @@ class LongArray(Sequence[Any]):
         return self._made[place]
 
     def _load(self, index: int) -> int:
-        """Makes the chunk that an item is in; where the item is in that."""
+        """Makes an item and some after it; where the item is among these."""
         if not 0 <= index < len(self):
             raise IndexError(index)
-        cut = self._chunks.cut
-        chunk = bisect.bisect_right(cut.chunks, index, key=lambda each: each[2]) - 1
-        self._first = cut.chunks[chunk][2]
-        self._made = self._chunks.items(chunk)
+        self._first = index
+        self._made = self._items.some(index)
         if (convert := self._convert) is not None:
             self._made = [convert(each) for each in self._made]
-        return index - self._first
+        return 0
 
     def converted(self, convert: Convert) -> LongArray:
         """Of items that were not converted yet."""
         assert self._convert is None
-        return LongArray(self._chunks, convert)
+        return LongArray(self._items, convert)
 
 
 class LongMap(Sequence[tuple[str, Any]]):
     """A map's entries, as pyarrow takes them."""
 
-    def __init__(self, data: bytes, cuts: Cuts, cut: CutMap, read: Read, convert: Convert | None = None) -> None:
+    def __init__(
+        self, data: bytes, cuts: Cuts, entries: Mapping[str, int], read: Read, convert: Convert | None = None
+    ) -> None:
         self._data = data
         self._cuts = cuts
-        self._cut = cut
+        self._entries = entries
         self._read = read
         self._convert = convert
         self._next = 0
-        self._entries: Iterator[tuple[str, int]] = iter(cut.entries.items())
+        self._left: Iterator[tuple[str, int]] = iter(entries.items())
 
     def __len__(self) -> int:
-        return len(self._cut.entries)
+        return len(self._entries)
 
     @overload
     def __getitem__(self, index: int) -> tuple[str, Any]: ...
@@ -154,9 +173,9 @@ class LongMap(Sequence[tuple[str, Any]]):
         if not 0 <= index < len(self):
             raise IndexError(index)
         if index < self._next:
-            self._next, self._entries = 0, iter(self._cut.entries.items())
+            self._next, self._left = 0, iter(self._entries.items())
         while True:
-            key, position = next(self._entries)
+            key, position = next(self._left)
             self._next += 1
             if self._next > index:
                 break
@@ -165,4 +184,4 @@ class LongMap(Sequence[tuple[str, Any]]):
 
     def converted(self, convert: Convert) -> LongMap:
         assert self._convert is None
-        return LongMap(self._data, self._cuts, self._cut, self._read, convert)
+        return LongMap(self._data, self._cuts, self._entries, self._read, convert)

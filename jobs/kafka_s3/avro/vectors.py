@@ -38,7 +38,7 @@ class Buffer:
     `starts`, `ends`: of each row in it. `skip`: bytes at the beginning of each that are none of the datum's.
     """
 
-    __slots__ = ("arrow", "bytes", "data", "doubles", "ends", "floats", "limit", "rounds", "starts", "words")
+    __slots__ = ("arrow", "bytes", "cuts", "data", "doubles", "ends", "floats", "limit", "rounds", "starts", "words")
 
     def __init__(self, datums: Sequence[bytes], skip: int = 0) -> None:
         data = b"".join((*datums, _PADDING))
@@ -55,6 +55,7 @@ class Buffer:
         self.floats = _windows(data, "<f4", 4)
         self.doubles = _windows(data, "<f8", 8)
         self.rounds = 0
+        self.cuts: Any = None  # of the only datum, where they are known
 
     def advance(self, positions: Ints, by: Any) -> Ints:
         moved: Ints = np.minimum(positions + by, self.limit)

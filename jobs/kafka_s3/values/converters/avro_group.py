@@ -243,17 +243,35 @@ class Group:
         return self._arrow[schema.text]
 
     def _make_arrow(self, schema: Schema) -> Any:
-        from kafka_s3.avro.arrow import from_values
         from kafka_s3.avro.batch_reader import joined
 
         fast = None if self._scan is None else self._scan.arrow(schema)
         if self._scan is None or fast is None:
             places = [place for place in range(len(self.values)) if place not in self._refused]
-            return joined([from_values(self._decode_long(places), schema)], places, len(self.values))
+            return joined(self._slow_arrow(places, schema), places, len(self.values))
         if self._scan.rows is None:
             return fast
-        slow = from_values(self._decode_long(self._slow), schema)
-        return joined([fast, slow], [*self._scan.rows.tolist(), *self._slow], len(self.values))
+        slow = self._slow_arrow(self._slow, schema)
+        return joined([fast, *slow], [*self._scan.rows.tolist(), *self._slow], len(self.values))
+
+    def _slow_arrow(self, places: Sequence[int], schema: Schema) -> list[Any]:
+        """Arrays of values that are read one by one, one after the other."""
+        from kafka_s3.avro.arrow import from_values
+
+        made: list[Any] = []
+        waiting: list[int] = []
+        for place in places:
+            value, long = self.values[place], None
+            if self.has_datums and len(value) >= LONG:
+                long = self._codec.long_arrow(value[self.head :], self._cuts.get(place), schema)
+            if long is None:
+                waiting.append(place)
+                continue
+            if waiting:
+                made.append(from_values(self._decode_long(waiting), schema))
+                waiting = []
+            made.append(long)
+        return [*made, from_values(self._decode_long(waiting), schema)]
 
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
         """One field of all valid rows, at the places of their values."""

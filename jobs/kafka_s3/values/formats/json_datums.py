@@ -124,11 +124,7 @@ class _Puts(Visitor[_Put]):
 
     def union(self, node: Union, branches: list[_Put]) -> _Put:
         if node.is_plain:
-
-            def plain(datum: Datum, out: bytearray) -> None:
-                branches[read_branch(datum, branches)](datum, out)
-
-            return plain
+            return _plain_union(branches)
         around = list(_around(node))
 
         def union(datum: Datum, out: bytearray) -> None:
@@ -147,14 +143,7 @@ class _Puts(Visitor[_Put]):
             (b"%b%b:" % (b"," if at else b"{", _ENCODE(name)), put)
             for at, (name, put) in enumerate(zip(names, fields, strict=True))
         ]
-        end = b"}" if named else b"{}"
-
-        def record(datum: Datum, out: bytearray) -> None:
-            for name, put in named:
-                out += name
-                put(datum, out)
-            out += end
-
+        record = _record(named)
         if len(set(names)) == len(names):
             return record
 
@@ -166,7 +155,8 @@ class _Puts(Visitor[_Put]):
         return some_twice
 
     def again(self, node: Record) -> _Put:
-        return lambda datum, out: self.made[node](datum, out)
+        made = self.made
+        return lambda datum, out: made[node](datum, out)
 
 
 def _null(datum: Datum, out: bytearray) -> None:  # noqa: ARG001
@@ -183,6 +173,42 @@ def _encoded(read: Read, ready: Callable[[Any], Any] | None) -> _Put:
     return lambda datum, out: out.extend(_ENCODE(ready(read(datum))))
 
 
+def _plain_union(branches: list[_Put]) -> _Put:
+    # Most have one byte that says which.
+    of_byte = {2 * index: put for index, put in enumerate(branches[:64])}
+
+    def union(datum: Datum, out: bytearray) -> None:
+        at = datum.position
+        if (put := of_byte.get(datum.data[at])) is not None:
+            datum.position = at + 1
+            put(datum, out)
+        else:
+            branches[read_branch(datum, branches)](datum, out)
+
+    return union
+
+
+def _record(fields: list[tuple[bytes, _Put]]) -> _Put:
+    if len(fields) == 1:
+        [(before, put_one)] = fields
+
+        def of_one(datum: Datum, out: bytearray) -> None:
+            out += before
+            put_one(datum, out)
+            out += b"}"
+
+        return of_one
+    end = b"}" if fields else b"{}"
+
+    def record(datum: Datum, out: bytearray) -> None:
+        for name, put in fields:
+            out += name
+            put(datum, out)
+        out += end
+
+    return record
+
+
 def _array(item: _Put) -> _Put:
     def array(datum: Datum, out: bytearray) -> None:
         if not datum.data[datum.position]:
@@ -191,7 +217,13 @@ def _array(item: _Put) -> _Put:
             return
 
         def some(number: int) -> None:
-            for _ in range(number):
+            at, start = datum.position, len(out)
+            item(datum, out)
+            out.extend(b",")
+            if datum.position == at:  # an item without bytes, as all are
+                out.extend(out[start:] * (number - 1))
+                return
+            for _ in range(number - 1):
                 item(datum, out)
                 out.extend(b",")
 
