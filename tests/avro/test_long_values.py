@@ -32,7 +32,7 @@ def everything_is_long() -> Iterator[None]:
     """Arrays of 3 items and maps of 3 entries are cut, and those of more than some bytes."""
     with (
         mock.patch.multiple(datum_checker, _ITEMS=2, _BYTES=8),
-        mock.patch.multiple(long_values, _ITEMS=2, _BYTES=8),
+        mock.patch.multiple(long_values, ITEMS=2, _BYTES=8),
         mock.patch.object(datums, "LONG", 0),
         mock.patch.object(long_columns, "_ITEMS_PER_TYPE", 0),
     ):

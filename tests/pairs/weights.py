@@ -316,10 +316,10 @@ def main() -> None:
 
 
 def said(weight: Weight) -> str:
-    refused = f"  {weight.said[0] if weight.peak == DIED else weight.said[0][:90]}" if weight.said else ""
+    why = weight.said[0].strip().splitlines()[-1] if weight.said else ""
     return (
         f"{weight.times:8.1f}x {weight.peak / 2**20:8.0f} MiB {weight.cpu_s:7.2f} s {weight.size / 1e6:5.1f} MB  "
-        f"{weight.kind} {weight.format} {weight.shape}{refused}\n"
+        f"{weight.kind} {weight.format} {weight.shape}{why and '  '}{why[:90]}\n"
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, overload
+from typing import Any, Final, Protocol, overload
 
 from kafka_s3.avro.batch_decoder import Decode, batch_decoder
 from kafka_s3.avro.datum_checker import Cut, Cuts
@@ -20,7 +20,7 @@ from kafka_s3.avro.nodes import Array, Map, Node
 Convert = Callable[[Any], Any]
 
 #: How many items are made at once, or those that begin within how many bytes.
-_ITEMS: Final = 512
+ITEMS: Final = 512
 _BYTES: Final = 8_192
 
 
@@ -79,8 +79,16 @@ def _entries(data: bytes, cut: Cut) -> dict[str, int]:
     return entries
 
 
+class Items(Protocol):
+    """What a long array has: how many items, and some of them from one on, as many as are made at once."""
+
+    @property
+    def count(self) -> int: ...
+    def some(self, first: int) -> list[Any]: ...
+
+
 class _Items:
-    """The items of an array, some at a time."""
+    """The items of an array in a datum."""
 
     def __init__(self, data: bytes, cuts: Cuts, cut: Cut, read: Read, decoder: Callable[[], Decode | None]) -> None:
         self.count = cut.count
@@ -94,9 +102,9 @@ class _Items:
         """An item and those after it: some hundred of one block, or those that begin within some bytes."""
         cut, items, base = self._cut, self._cut.stretches.items, self._cut.first
         if not items:  # they have no bytes
-            return [self._read(Datum(b""))] * min(cut.count - first, _ITEMS)
+            return [self._read(Datum(b""))] * min(cut.count - first, ITEMS)
         block = bisect.bisect_right(cut.blocks, first)
-        most = min(first + _ITEMS, cut.blocks[block] if block < len(cut.blocks) else cut.count)
+        most = min(first + ITEMS, cut.blocks[block] if block < len(cut.blocks) else cut.count)
         begin = items[base + first]
         last = bisect.bisect_right(items, begin + _BYTES, base + first, base + most) - base - 1
         end = items[base + last]  # where what is before the last one ends
@@ -109,7 +117,7 @@ class _Items:
 
 
 class LongArray(Sequence[Any]):
-    def __init__(self, items: _Items, convert: Convert | None = None) -> None:
+    def __init__(self, items: Items, convert: Convert | None = None) -> None:
         self._items = items
         self._convert = convert
         self._first = 0
@@ -139,6 +147,13 @@ class LongArray(Sequence[Any]):
         if (convert := self._convert) is not None:
             self._made = [convert(each) for each in self._made]
         return 0
+
+    def __iter__(self) -> Iterator[Any]:
+        first, count = 0, len(self)
+        while first < count:
+            some = self._items.some(first)
+            yield from some if self._convert is None else map(self._convert, some)
+            first += len(some)
 
     def converted(self, convert: Convert) -> LongArray:
         """Of items that were not converted yet."""

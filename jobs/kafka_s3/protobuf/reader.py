@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import collections
 import datetime
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from google.protobuf import message_factory
 from google.protobuf.message import DecodeError
 
+from kafka_s3.avro.long_values import ITEMS, LongArray
 from kafka_s3.protobuf.shapes import (
     Choice,
     Clock,
@@ -32,6 +35,8 @@ Read = Callable[[Any], Any]
 #: A struct into whose dictionary a field's value goes.
 _Fill = Callable[[Any, dict[str, Any]], None]
 
+#: Names of an enum's unknown numbers that are kept: a message may have one of them a million times.
+_UNKNOWN_MAX: Final = 4096
 _EPOCH: Final = datetime.date(1970, 1, 1).toordinal()
 _NANOS: Final = 1_000_000_000
 _SECONDS: Final = (-62_135_596_800, 253_402_300_799)  # the years 1 to 9999
@@ -44,6 +49,8 @@ class Reader:
         self.message: Message = message_of(shape.schemas, shape.descriptor)
         self._class: Any = message_factory.GetMessageClass(shape.descriptor)
         self._read = _Readers().value(shape.root)
+        self._read_long = _LongReaders().value(shape.root)
+        self._try = _Tries().value(shape.root) if _may_have_none(shape) else None
 
     def look(self, data: bytes, at: int, weights: Mapping[str, int]) -> int:
         """What the message from byte `at` on weighs (`wire.Inspection`); `NotAMessage` if it is none."""
@@ -53,13 +60,44 @@ class Reader:
 
     def read(self, data: bytes, at: int) -> Any:
         """The plain value of the message from byte `at` on, which was looked at; `NotAMessage` if it has none."""
+        return self._read(self._parsed(data, at))
+
+    def read_long(self, data: bytes, at: int) -> Any:
+        """Like `read`; where there are many messages in a list, it makes them when they are read."""
+        message = self._parsed(data, at)
+        if self._try is not None:
+            self._try(message)
+        return self._read_long(message)
+
+    def _parsed(self, data: bytes, at: int) -> Any:
         try:
             message = self._class.FromString(data[at:])
         except DecodeError:
             raise NotAMessage(f"not a message of {named(self.message.name)}") from None
         if not message.IsInitialized():
             raise NotAMessage(f"a message of {named(self.message.name)} without a field that it requires")
-        return self._read(message)
+        return message
+
+
+def _may_have_none(shape: Shape) -> bool:
+    """Whether there are values that Connect has none for, in a message that is one."""
+    for slot in (slot for struct in shape.structs.values() for slot in struct.fields):
+        match slot.value:
+            case Instant() | Day() | Clock() | Number() | MapOf(declared=False):
+                return True
+            case MapOf(key=key, value=value):
+                if any(isinstance(each.value, _FALLIBLE) or _is_small(each.value) for each in (key, value)):
+                    return True
+            case value if _is_small(value):
+                return True
+    return False
+
+
+_FALLIBLE: Final = (Instant, Day, Clock, Number)
+
+
+def _is_small(value: Value) -> bool:
+    return isinstance(value, Leaf) and value.bits > 0
 
 
 class _Readers:
@@ -109,7 +147,8 @@ class _Readers:
         if slot.repeated and isinstance(slot.value, MapOf):
             return lambda message, record: record.__setitem__(name, read(getattr(message, name)))
         if slot.repeated:
-            return lambda message, record: record.__setitem__(name, list(map(read, getattr(message, name))))
+            listed = self._listed(slot.value, read)
+            return lambda message, record: record.__setitem__(name, listed(getattr(message, name)))
         if not slot.absent or slot.generated:
             return lambda message, record: record.__setitem__(name, read(getattr(message, name)))
 
@@ -117,6 +156,9 @@ class _Readers:
             record[name] = read(getattr(message, name)) if message.HasField(name) else None
 
         return fill
+
+    def _listed(self, value: Value, read: Read) -> Read:  # noqa: ARG002  # others ask what it is
+        return lambda values: list(map(read, values))
 
     def _choice(self, choice: Choice) -> _Fill:
         fills = {each.name: self._slot(each) for each in choice.members}
@@ -153,7 +195,66 @@ class _Readers:
                 return made
             return [{"key": one, "value": other} for one, other in made.items()]
 
+        return read if as_map else self._entries(found, key, value, read)
+
+    def _entries(self, found: MapOf, key: Read, value: Read, read: Read) -> Read:  # noqa: ARG002  # others ask
         return read
+
+
+class _LongReaders(_Readers):
+    """Long lists of messages make these when they are read."""
+
+    def _listed(self, value: Value, read: Read) -> Read:
+        short = super()._listed(value, read)
+        if not isinstance(value, Struct):
+            return short
+        return lambda messages: short(messages) if len(messages) < ITEMS else LongArray(_Messages(messages, read))
+
+    def _entries(self, found: MapOf, key: Read, value: Read, read: Read) -> Read:
+        if not found.declared:
+            return read
+
+        def entries(entries: Any) -> Any:
+            if len(entries) < ITEMS:
+                return read(entries)
+            last = {key(entry.key): place for place, entry in enumerate(entries)}
+            return LongArray(_Entries(entries, list(last.values()), key, value))
+
+        return entries
+
+
+class _Entries:
+    """A map's entries, of each key the one that counts."""
+
+    def __init__(self, entries: Any, places: list[int], key: Read, value: Read) -> None:
+        self.count = len(places)
+        self._entries = entries
+        self._places = places
+        self._key = key
+        self._value = value
+
+    def some(self, first: int) -> list[Any]:
+        chosen = (self._entries[place] for place in self._places[first : first + ITEMS])
+        return [{"key": self._key(each.key), "value": self._value(each.value)} for each in chosen]
+
+
+class _Messages:
+    """The items of a long array of messages."""
+
+    def __init__(self, messages: Any, read: Read) -> None:
+        self.count = len(messages)
+        self._messages = messages
+        self._read = read
+
+    def some(self, first: int) -> list[Any]:
+        return list(map(self._read, self._messages[first : first + ITEMS]))
+
+
+class _Tries(_Readers):
+    """Reads all, and keeps nothing of lists."""
+
+    def _listed(self, value: Value, read: Read) -> Read:  # noqa: ARG002
+        return lambda values: collections.deque(map(read, values), maxlen=0)
 
 
 def _named_reader(name: str, read: Read) -> Read:
@@ -201,7 +302,12 @@ def _enum(enum: Enumerated) -> Read:
     if enum.numbers:
         return lambda number: number
     names, plain = enum.by_number, enum.plain
-    return lambda number: names.get(number) or f"UNKNOWN_ENUM_VALUE_{plain}_{number}"  # as Java names it
+
+    @lru_cache(maxsize=_UNKNOWN_MAX)
+    def unknown(number: int) -> str:
+        return f"UNKNOWN_ENUM_VALUE_{plain}_{number}"  # as Java names it
+
+    return lambda number: names.get(number) or unknown(number)
 
 
 def _instant(message: Any) -> int:

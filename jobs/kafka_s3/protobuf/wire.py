@@ -105,9 +105,12 @@ class Inspection:
         if depth > NESTING_MAX:
             raise NotAMessage(f"nested more than {NESTING_MAX} levels deep")
         self.weight += self.weights.get(message.name, 0)
-        parts = message.parts
+        parts, data = message.parts, self.data
         while at < end:
-            tag, at = self._varint(at, end)
+            if (tag := data[at]) < 0x80:
+                at += 1
+            else:
+                tag, at = self._varint(at, end)
             number, wire = tag >> 3, tag & 7
             position = at - 1
             if tag > _TAG_MAX or number == 0 or wire > FIXED32 or wire == GROUP_END:
@@ -159,6 +162,9 @@ class Inspection:
                 raise NotAMessage(f"it ends within the field {named(part.name)}")
             return stop
         each = 0 if part.enum is None else self.weights.get(part.enum, 0)
+        if self.data[at:stop].isascii():  # numbers of one byte
+            self.weight += each * size
+            return stop
         while at < stop:
             _, at = self._varint(at, stop)
             self.weight += each
@@ -196,13 +202,18 @@ class Inspection:
         raise NotAMessage("a group has no end")
 
     def _length(self, at: int, end: int, part: Part) -> tuple[int, int]:
-        size, at = self._varint(at, end)
+        if at < end and (byte := self.data[at]) < 0x80:
+            size, at = byte, at + 1
+        else:
+            size, at = self._varint(at, end)
         if size > end - at:
             raise NotAMessage(f"it ends within the field {named(part.name)}")
         return size, at
 
     def _varint(self, at: int, end: int) -> tuple[int, int]:
         data, number = self.data, 0
+        if at < end and (byte := data[at]) < 0x80:
+            return byte, at + 1
         for place in range(10):
             if at >= end:
                 raise NotAMessage("it ends within a number")

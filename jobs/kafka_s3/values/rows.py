@@ -115,6 +115,10 @@ class Structs(Rows, Protocol):
     def values(self, target: Schema) -> Sequence[Any]:
         """Each row as `avro.model` says."""
 
+    def long_values(self, target: Schema) -> Sequence[Any]:
+        """Like `values`; in long rows arrays may be `avro.long_values.LongArray`, which make their items when they are
+        read."""
+
     def arrow(self, target: Schema) -> Any:
         """The rows as a `pyarrow.Array` of the type that `avro.arrow.arrow_type(target)` gives."""
 

@@ -42,6 +42,9 @@ class PlainStructs:
         assert target == self.schemas
         return self.rows
 
+    def long_values(self, target: Schema) -> Sequence[Any]:
+        return self.values(target)
+
     def arrow(self, target: Schema) -> pa.Array:
         return from_values(self.rows, target)
 

@@ -271,15 +271,23 @@ class AvroRows:
             return projected.datums(group, self._places)
         from kafka_s3.avro.datums import codec
 
-        return codec(target).encode(self.values(target))
+        return codec(target).encode(self.long_values(target))
 
     def values(self, target: Schema) -> Sequence[Any]:
-        from kafka_s3.avro.project import projector, unchanged
-
         if self._group_of is not None:
             return self._mixed(lambda part: part.values(target))
         group = self._groups[0]
-        values = group.decode(self._places)
+        return self._projected(group.decode(self._places), target)
+
+    def long_values(self, target: Schema) -> Sequence[Any]:
+        if self._group_of is not None:
+            return self._mixed(lambda part: part.long_values(target))
+        return self._projected(self._groups[0].decode_some(self._places), target)
+
+    def _projected(self, values: Sequence[Any], target: Schema) -> Sequence[Any]:
+        from kafka_s3.avro.project import projector, unchanged
+
+        group = self._groups[0]
         project = projector(group.schema, target)
         return values if project is unchanged else [project(value) for value in values]
 

@@ -220,6 +220,11 @@ class Group:
             self._decoded = decoded
         return decoded
 
+    def decode_some(self, places: Sequence[int]) -> Sequence[Any]:
+        """The values; where there are no datums to read instead, arrays of long ones make their items when they are
+        read."""
+        return self.decode(places)
+
     def _decode_long(self, places: Sequence[int]) -> Sequence[Any]:
         """The values, in long ones of which arrays and maps are made some items at a time: for columns."""
         if not self.has_datums or all(len(self.values[place]) < LONG for place in places):

@@ -290,7 +290,12 @@ class WithFields:
         return [datum + more for datum, more in zip(inner, self._encoded, strict=True)]
 
     def values(self, target: Schema | None) -> Sequence[Any]:
-        inner = self.rows.values(None if target is None else _inner(target))
+        return self._with_fields(self.rows.values(None if target is None else _inner(target)), target)
+
+    def long_values(self, target: Schema) -> Sequence[Any]:
+        return self._with_fields(self.rows.long_values(_inner(target)), target)
+
+    def _with_fields(self, inner: Sequence[Any], target: Schema | None) -> Sequence[Any]:
         wraps = target is not None and _wraps(target)
         return [
             {**({VALUE: value} if wraps or not isinstance(value, dict) else value), **more}

@@ -47,6 +47,9 @@ class MixedSchemaRows:
     def values(self, target: Schema) -> Sequence[Any]:
         return self._scattered(lambda part: part.values(target))
 
+    def long_values(self, target: Schema) -> Sequence[Any]:
+        return self._scattered(lambda part: part.long_values(target))
+
     def column(self, path: tuple[str, ...]) -> Sequence[Any]:
         return self._scattered(lambda part: part.column(path))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from kafka_s3.avro.datum_reader import FEW
+from kafka_s3.avro.datum_reader import FEW, LONG
 from kafka_s3.avro.model import Schema
 from kafka_s3.protobuf.reader import Reader
 from kafka_s3.protobuf.shapes import Shape
@@ -31,6 +31,7 @@ class MessageGroup(Group):
         self._shape = shape
         self._reader = reader_of(shape)
         self._read: dict[int, Any] = {}  # what was read by itself
+        self._long: dict[int, Any] = {}  # of that, what is long: arrays in it make their items when they are read
         super().__init__(schema, values, head)
 
     def _make_scan(self) -> None:
@@ -57,6 +58,7 @@ class MessageGroup(Group):
             )
         slow = []
         in_doubt = set(doubtful)
+        wanted = not columns or self._has_arrow()
         for place in suspect:
             value = self.values[place]
             try:
@@ -65,7 +67,10 @@ class MessageGroup(Group):
                 if problem is not None:
                     raise NotAMessage(problem)
                 if place in in_doubt:
-                    self._read[place] = self._reader.read(value, self.head)
+                    if wanted and len(value) >= LONG:
+                        self._long[place] = self._reader.read_long(value, self.head)
+                    elif wanted:
+                        self._read[place] = self._reader.read(value, self.head)
                     slow.append(place)
             except NotAMessage as error:
                 id = int.from_bytes(value[1:5], "big")
@@ -77,8 +82,29 @@ class MessageGroup(Group):
             self._slow = [place for place in self._slow if place not in self._refused]
         return self._refused
 
+    def _has_arrow(self) -> bool:
+        """Whether there are columns at all; else all messages are refused, and need no values."""
+        from kafka_s3.avro.arrow import ColumnsError, arrow_type
+
+        try:
+            arrow_type(self.schema)
+        except ColumnsError:
+            return False
+        return True
+
     def datums(self, places: Sequence[int]) -> Sequence[bytes]:
-        return self._codec.encode(self.decode(places))
+        return self._codec.encode(self.decode_some(places))
+
+    def decode_some(self, places: Sequence[int]) -> Sequence[Any]:
+        if not self._long:
+            return self.decode(places)
+        long = self._long
+        short = [place for place in places if place not in long]
+        made = dict(zip(short, self.decode(short), strict=True))
+        return [long[place] if place in long else made[place] for place in places]
+
+    def _decode_long(self, places: Sequence[int]) -> Sequence[Any]:
+        return self.decode_some(places)
 
     def projected(self, target: Schema) -> None:  # noqa: ARG002  # there are no datums to put together anew
         return None

@@ -85,6 +85,9 @@ class ValueRows:
     def _are_held(self) -> bool:
         return isinstance(next((each for each in self._values if not isinstance(each, Excluded)), None), Held)
 
+    def long_values(self, target: Schema) -> Sequence[Any]:
+        return self.values(target)
+
     def arrow(self, target: Schema) -> Any:
         from kafka_s3.avro.arrow import from_values
 

@@ -186,6 +186,9 @@ class TypedRows:
     def values(self, target: Schema) -> Sequence[Any]:
         return self._plain_rows().values(target)
 
+    def long_values(self, target: Schema) -> Sequence[Any]:
+        return self.values(target)
+
     def arrow(self, target: Schema) -> Any:
         if target.text != self.schemas.text:
             return self._plain_rows().arrow(target)

@@ -57,8 +57,10 @@ def row_writer(schema: Schema | None, decimals: DecimalFormat) -> Callable[[Any]
 
     def write_rows(rows: Any) -> Sequence[bytes]:
         sizes = rows.sizes()
-        if max(sizes, default=0) < LONG or not rows.has_datums(schema):
+        if max(sizes, default=0) < LONG:
             return write(rows.values(schema))
+        if not rows.has_datums(schema):
+            return write(rows.long_values(schema))
         of_long = datum_writer(schema, decimals)
         short = [row for row, size in enumerate(sizes) if size < LONG]
         lines = dict(zip(short, write(rows.pick(short).values(schema)), strict=True)) if short else {}

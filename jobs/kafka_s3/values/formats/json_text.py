@@ -13,8 +13,9 @@ msgspec writes the text. It differs from Jackson in few places, and what stands 
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context
 from decimal import Decimal as Number
 from typing import Any
@@ -23,6 +24,7 @@ import msgspec
 
 from kafka_s3.avro.attributes import DECIMAL_NAME, DIGITS_MAX, too_many_digits
 from kafka_s3.avro.graph import graph
+from kafka_s3.avro.long_values import ITEMS, LongArray
 from kafka_s3.avro.model import Schema
 from kafka_s3.avro.nodes import (
     Array,
@@ -57,7 +59,7 @@ _ESCAPE = re.compile(rb"\\\\|\\u00[01][a-f]")
 def writer_for(schema: Schema | None, decimals: DecimalFormat) -> Write:
     """What makes JSON text, one for each value of this schema; `None`: of JSON values without one."""
     ready = _schemaless if schema is None else _Compiler(decimals).visit(graph(schema))
-    encode = msgspec.json.Encoder().encode
+    encode = msgspec.json.Encoder(enc_hook=_hook).encode
 
     def write(values: Sequence[Any]) -> list[bytes]:
         return as_jackson(list(map(encode, values if ready is None else map(ready, values))))
@@ -155,10 +157,10 @@ class _Compiler(Visitor[_Ready | None]):
             if entry not in self._entries:  # within itself: it is not known yet what its parts need
                 return lambda entries: write(*self._entries[entry])(entries)
             return write(*self._entries[entry])
-        return None if item is None else lambda values: [item(each) for each in values]
+        return None if item is None else _items(item)
 
     def map(self, node: Map, item: _Ready | None) -> _Ready | None:
-        return None if item is None else lambda values: {key: item(each) for key, each in values.items()}
+        return None if item is None else _entries(item)
 
     def union(self, node: Union, branches: list[_Ready | None]) -> _Ready | None:
         some = {each.name: ready for each, ready in zip(node.branches, branches, strict=True) if not each.nullable}
@@ -196,6 +198,39 @@ class _Compiler(Visitor[_Ready | None]):
             return _shortest
         scale = int(words.get("scale", 0))
         return lambda data: _number(data, scale)
+
+
+def _items(item: _Ready) -> _Ready:
+    def of(values: Any) -> Any:
+        if len(values) < ITEMS:
+            return [item(each) for each in values]
+        return _in_pieces(b"[]", map(item, values), list)
+
+    return of
+
+
+def _entries(item: _Ready) -> _Ready:
+    def of(entries: Any) -> Any:
+        made = ((key, item(each)) for key, each in entries.items())
+        return dict(made) if len(entries) < ITEMS else _in_pieces(b"{}", made, dict)
+
+    return of
+
+
+def _hook(values: Any) -> msgspec.Raw:
+    assert type(values) is LongArray, f"no value has the type {type(values)}"
+    return _in_pieces(b"[]", values, list)
+
+
+def _in_pieces(ends: bytes, items: Iterable[Any], kind: Callable[[Any], Any]) -> msgspec.Raw:
+    """The text of a long list or object, of whose items only some are there at a time."""
+    encode = msgspec.json.Encoder(enc_hook=_hook).encode
+    out, left = bytearray(ends[:1]), iter(items)
+    while some := list(itertools.islice(left, ITEMS)):
+        out += encode(kind(some))[1:-1]
+        out += b","
+    out[-1:] = ends[1:]
+    return msgspec.Raw(out)
 
 
 def branch_names(union: Union) -> dict[str, str]:
@@ -258,25 +293,26 @@ def _renamed(fields: list[tuple[str, str, _Ready | None]]) -> _Ready:
 
 
 def _object(_: _Ready | None, value: _Ready | None) -> _Ready:
+    encode = msgspec.json.Encoder(enc_hook=_hook).encode
+
     def of(entries: Any) -> dict[str, Any]:
+        made = (_entry(each, None, value) for each in entries)
+        if len(entries) >= ITEMS:  # a key may come twice: the last value counts, at the first place
+            made = ((key, msgspec.Raw(encode(each))) for key, each in made)
         # Jackson's name for a null key
-        keys = ("null" if entry["key"] is None else entry["key"] for entry in entries)
-        return {
-            key: entry["value"] if value is None else value(entry["value"])
-            for key, entry in zip(keys, entries, strict=True)
-        }
+        return {"null" if key is None else key: each for key, each in made}
 
     return of
 
 
 def _pairs(key: _Ready | None, value: _Ready | None) -> _Ready:
-    def of(entries: Any) -> list[list[Any]]:
-        return [
-            [
-                entry["key"] if key is None else key(entry["key"]),
-                entry["value"] if value is None else value(entry["value"]),
-            ]
-            for entry in entries
-        ]
+    def of(entries: Any) -> Any:
+        made = (_entry(each, key, value) for each in entries)
+        return list(made) if len(entries) < ITEMS else _in_pieces(b"[]", made, list)
 
     return of
+
+
+def _entry(entry: dict[str, Any], key: _Ready | None, value: _Ready | None) -> tuple[Any, Any]:
+    found, inner = entry["key"], entry["value"]
+    return found if key is None else key(found), inner if value is None else value(inner)
