@@ -180,9 +180,8 @@ def _a_text(size: int) -> bytes:
 
 
 def _inflates(text: Text, size: int) -> bytes:
-    """About so many bytes of zlib's, of a datum that is as large as it gets."""
-    sample = glue_bytes(text(1_000_000), compressed=True)
-    return glue_bytes(text(size * 1_000_000 // len(sample)), compressed=True)
+    """Compressed data that stands for 16 times `size`."""
+    return glue_bytes(text(16 * size), compressed=True)
 
 
 def shapes(kind: str, size: int) -> Iterator[Shape]:
@@ -197,6 +196,7 @@ def shapes(kind: str, size: int) -> Iterator[Shape]:
             for name in _INFLATED:
                 avro, text = AVRO.get(name, ("string", _a_text))
                 yield Shape(f"zlib, {name}", _inflates(text, size), _avro(avro))
+                yield Shape(f"zlib, a MB of {name}", _inflates(text, size // 16), _avro(avro))
         case "ProtobufConverter":
             for name, (proto, text) in PROTOBUF.items():
                 yield Shape(name, b"\0\0\0\0\1\0" + text(size), registered(proto))

@@ -31,6 +31,8 @@ from kafka_s3.avro.nodes import Array, Enum, Fixed, Map, Node, Primitive, Record
 
 Check = Callable[[Datum], object]
 
+#: What is compressed may hold this many values fewer for each item: reading an item takes longer than a field of it.
+ITEM_VALUES: Final = 4
 #: An array or a map of more items than this, or of more bytes, is long.
 _ITEMS: Final = 512
 _BYTES: Final = 8_192
@@ -105,9 +107,14 @@ def checker(node: Node) -> Check:
     return _Checkers().visit(node)
 
 
-def check(checker: Check, data: bytes, cuts: Cuts | None = None) -> None:
-    """`NotADatum` if the bytes are not exactly one value."""
-    whole(checker, Datum(data, cuts))
+def check(checker: Check, data: bytes, cuts: Cuts | None = None, values_max: int | None = None) -> None:
+    """`NotADatum` if the bytes are not exactly one value. `values_max`: it may hold fewer than its bytes allow, an
+    item of an array or a map counted as `ITEM_VALUES`."""
+    datum = Datum(data, cuts)
+    if values_max is not None and values_max < datum.left:
+        datum.left = values_max
+        datum.item_values = ITEM_VALUES
+    whole(checker, datum)
 
 
 #: Where each field of a record ends.

@@ -40,10 +40,15 @@ class NotADatum(ValueError):
     """The bytes are no value of the schema, and why, for people."""
 
 
-class Datum:
-    """The bytes of a value, and how far they have been read. `cuts`: where long arrays and maps are cut (`cuts`)."""
+class TooManyValues(NotADatum):
+    """There are more of them than the bytes may hold."""
 
-    __slots__ = ("cuts", "data", "depth", "end", "left", "position")
+
+class Datum:
+    """The bytes of a value, and how far they have been read. `cuts`: where long arrays and maps are cut (`cuts`).
+    `item_values`: as how many values an item of theirs counts."""
+
+    __slots__ = ("cuts", "data", "depth", "end", "item_values", "left", "position")
 
     def __init__(self, data: bytes, cuts: Any = None, position: int = 0) -> None:
         self.data = data
@@ -51,12 +56,13 @@ class Datum:
         self.end = len(data)
         self.position = position
         self.depth = 0
+        self.item_values = 1
         self.left = VALUES_MAX + VALUES_PER_BYTE_MAX * len(data)
 
     def count(self, values: int) -> None:
         self.left -= values
         if self.left < 0:
-            raise NotADatum(f"more values than {self.end} bytes may hold")
+            raise TooManyValues(f"more values than {self.end} bytes may hold")
 
     def enter(self) -> None:
         self.depth += 1
@@ -302,7 +308,7 @@ def blocks(datum: Datum, what: str, some: Callable[[int], object]) -> None:
         if number < 0:
             number = -number
             size = _varint(datum, _LONG_BYTES, _LONG_MAX, f"the size of a block of {what}")
-        datum.count(number)
+        datum.count(number * datum.item_values)
         begin = datum.position
         some(number)
         if size is not None and datum.position - begin != size:

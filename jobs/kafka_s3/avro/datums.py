@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from kafka_s3.avro import batch_reader
 from kafka_s3.avro.arrow import arrow_type
 from kafka_s3.avro.batch_decoder import batch_decoder
 from kafka_s3.avro.datum_checker import Cuts, check, checker
-from kafka_s3.avro.datum_reader import FEW, LONG, NotADatum, read, reader
+from kafka_s3.avro.datum_reader import FEW, LONG, NotADatum, TooManyValues, read, reader
 from kafka_s3.avro.datum_writer import writer
 from kafka_s3.avro.graph import graph
 from kafka_s3.avro.long_columns import LongColumns
 from kafka_s3.avro.long_values import LongValues
 from kafka_s3.avro.model import Schema
+
+_NO_LIMITS: Final[Mapping[int, int]] = {}
 
 
 class Codec:
@@ -48,15 +50,18 @@ class Codec:
         datums: Sequence[bytes] | Mapping[int, bytes],
         indexes: Sequence[int],
         cuts: dict[int, Cuts] | None = None,
+        values_max: Mapping[int, int] = _NO_LIMITS,
     ) -> dict[int, str]:
         """Like `check`, of some datums, each read by itself. `cuts`: those of long ones are put there, for
-        `decode_long`."""
+        `decode_long`. `values_max`: how many values some may hold, where these are fewer than by their bytes."""
         found: dict[int, str] = {}
         for index in indexes:
             datum = datums[index]
             of = None if cuts is None or len(datum) < LONG else Cuts()
             try:
-                check(self._check, datum, of)
+                check(self._check, datum, of, most := values_max.get(index))
+            except TooManyValues as error:
+                found[index] = str(error) if most is None else f"more values than the {most} that it may hold"
             except NotADatum as error:
                 found[index] = str(error)
             else:

@@ -19,6 +19,7 @@ from kafka_s3.values.converters.avro import AvroRows
 from kafka_s3.values.converters.glue import GlueAvro
 from kafka_s3.values.rows import Stage, Tombstone, Unwritable
 from kafka_s3.write.object_group import Member
+from tests.pairs.kinds import zigzag
 from tests.write.members import TOLERANT, record, settings_with, write
 
 ONE = schema_of({"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]})
@@ -114,11 +115,35 @@ def test_what_is_no_value_of_glues_says_why(value: bytes, reason: str, key: bool
 
 def test_a_compressed_value_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a few bytes would become beyond it is never made."""
-    monkeypatch.setattr("kafka_s3.values.converters.weight.ROOM", 1000)
+    monkeypatch.setattr("kafka_s3.values.converters.glue._ROOM", 1000)
     bomb = framed(bytes(1_000_000), compressed=True)
     refused = convert([bomb]).excluded[0]
     assert isinstance(refused, Unwritable)
     assert "bytes stand for more than the" in refused.reason
+
+
+def test_a_compressed_value_holds_a_million_values() -> None:
+    """zlib makes a thousand items of a byte: more of them than that are refused, and megabytes of text are not."""
+    many = schema_of({"type": "array", "items": "int"})
+    text = schema_of("string")
+    schemas: dict[SchemaId, RegisteredSchema] = {
+        id: RegisteredSchema(id, schema.text, version=1) for id, schema in zip(IDS, (many, text), strict=False)
+    }
+    convert = GlueAvro(MemoryRegistry(schemas), key=False, columns=False, binary=True)
+    items = {count: zigzag(count) + bytes(count) + b"\0" for count in (900_000, 1_100_000)}
+    letters = zigzag(15 << 20) + b"a" * (15 << 20)
+    rows = convert(
+        [
+            framed(items[900_000], compressed=True),
+            framed(items[1_100_000], compressed=True),
+            framed(items[1_100_000]),
+            framed(letters, IDS[1], compressed=True),
+        ]
+    )
+    assert list(rows.excluded) == [1]
+    refused = rows.excluded[1]
+    assert isinstance(refused, Unwritable)
+    assert "more values than the 4195304 that it may hold" in refused.reason
 
 
 @pytest.mark.parametrize("format", ["JsonFormat", "AvroFormat", "ParquetFormat"])

@@ -110,7 +110,8 @@ class FramedAvro:
         self._known: dict[bytes, Schema | str] = {}  # by the bytes at the beginning
         self._known_chars = 0
 
-    def __call__(self, values: Sequence[bytes | None]) -> AvroRows:
+    def __call__(self, values: Sequence[bytes | None], values_max: Mapping[int, int] | None = None) -> AvroRows:
+        """`values_max`: how many values some datums may hold, where these are fewer than by their bytes."""
         excluded: dict[int, Excluded] = {}
         chosen: dict[Schema, list[int]] = {}
         named: list[tuple[Schema, Sequence[int]]] = []
@@ -132,7 +133,10 @@ class FramedAvro:
             # All of them stand where they stood, whatever their ids.
             everything = len(rows) == len(values)
             chosen_values: Sequence[Any] = values if everything else [values[row] for row in rows]
-            group = Group(schema, chosen_values, self._framing.head, named=self._framing.named)
+            limits = values_max
+            if values_max and not everything:
+                limits = {place: values_max[row] for place, row in enumerate(rows) if row in values_max}
+            group = Group(schema, chosen_values, self._framing.head, named=self._framing.named, values_max=limits)
             groups.append(group)
             for place, refused in group.check(self._stage, self._columns, self._weights(schema)).items():
                 excluded[place if everything else rows[place]] = refused

@@ -28,7 +28,8 @@ class Group:
     """All the values of a batch that have one schema; refused ones among them.
 
     `head`: bytes in front of each datum. `valid`: each is known to be one; otherwise `check` is asked first.
-    `named`: the id in a head, for people.
+    `named`: the id in a head, for people. `values_max`: how many values those at some places may hold, where these are
+    fewer than by their bytes.
     """
 
     #: Whether what stands behind a value's head is a datum.
@@ -42,6 +43,7 @@ class Group:
         *,
         valid: bool = False,
         named: Callable[[bytes], str] = bytes.hex,
+        values_max: Mapping[int, int] | None = None,
     ) -> None:
         from kafka_s3.avro.datums import codec
 
@@ -49,6 +51,7 @@ class Group:
         self.values = values
         self.head = head
         self._named = named
+        self._values_max = values_max or {}
         self._codec: Codec = codec(schema)
         self._scan: Scan | None = None
         self._refused: dict[int, Excluded] = {}
@@ -85,7 +88,7 @@ class Group:
         if doubtful:
             cuts = self._cuts if columns or self._scan is not None else None
             reasons = self._codec.reasons(
-                {place: self.values[place][self.head :] for place in doubtful}, doubtful, cuts
+                {place: self.values[place][self.head :] for place in doubtful}, doubtful, cuts, self._values_max
             )
             for place, reason in reasons.items():
                 value = self.values[place]

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
+from kafka_s3.avro.datum_reader import VALUES_MAX, VALUES_PER_BYTE_MAX
 from kafka_s3.avro.model import Schema
 from kafka_s3.avro.parse import SchemaError, parse_avro
 from kafka_s3.ports import SchemaRegistry
 from kafka_s3.shown import named, quoted
 from kafka_s3.values.converters.avro import AvroRows, FramedAvro
 from kafka_s3.values.converters.avro_group import shown
-from kafka_s3.values.converters.weight import allowed
 from kafka_s3.values.rows import Excluded, Stage, Unwritable
 
 HEAD: Final = 18
@@ -25,6 +25,12 @@ _VERSION: Final = 3
 _PLAIN, _ZLIB = 0, 5
 _ZLIB_HEAD: Final = bytes((_VERSION, _ZLIB))
 _AVAILABLE: Final = "AVAILABLE"
+#: What compressed data may stand for: these bytes, and so many for each of its own.
+_ROOM: Final = 16 * 1024 * 1024
+_TIMES_MAX: Final = 8
+#: It may hold the values of so many bytes, or of its own if these are more: zlib makes a thousand bytes of one, and
+#: each may be a value that takes most of a microsecond.
+_VALUES_OF: Final = 1024 * 1024
 
 
 class GlueFraming:
@@ -72,9 +78,15 @@ class GlueAvro:
 
     def __call__(self, values: Sequence[bytes | None]) -> AvroRows:
         refused: dict[int, Excluded] = {}
+        values_max: dict[int, int] = {}
         if any(value is not None and value.startswith(_ZLIB_HEAD) for value in values):
+            values_max = {
+                index: VALUES_MAX + VALUES_PER_BYTE_MAX * max(_VALUES_OF, len(value))
+                for index, value in enumerate(values)
+                if value is not None and value.startswith(_ZLIB_HEAD)
+            }
             values = [self._plain(index, value, refused) for index, value in enumerate(values)]
-        rows = self._avro(values)
+        rows = self._avro(values, values_max)
         if refused:
             rows.excluded = {**rows.excluded, **refused}
         return rows
@@ -94,8 +106,8 @@ class _Broken(ValueError):
 
 
 def _inflated(data: bytes) -> bytes:
-    """Memory: `weight.allowed` of the data, and the data."""
-    room = allowed(len(data))
+    """Memory: twice what the data may stand for, and the data."""
+    room = _ROOM + _TIMES_MAX * len(data)
     stream = zlib.decompressobj()
     try:
         made = stream.decompress(data, room)
