@@ -32,12 +32,14 @@ _FLOOR = 3 << 20
 REFUSED = {
     ("deep records", None),
     ("empty records, beside bytes", None),
-    *((name, Format.PARQUET) for name in ("trees", "long lists", "pairs of pairs")),
+    *((name, Format.PARQUET) for name in ("trees", "long lists", "pairs of pairs", "one of many", "structs")),
 }
 AVRO = [
     *("records", "deep records", "records of two bytes", "names of records", "pairs of pairs", "trees", "long lists"),
     *("entries", "lists", "maps", "empty records, beside bytes", "fixed of no size, beside bytes"),
 ]
+PROTOBUF = ["packed unknown enums", "empty messages", "one of many", "structs", "entries", "timestamps", "anything"]
+FORMATS = (Format.AVRO, Format.JSON, Format.PARQUET)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,8 @@ AVRO = [
         (PLAIN, "objects of no text", Format.AVRO),
         (PLAIN, "numbers", Format.AVRO),
         (ENVELOPE, "no schema, deep lists", Format.AVRO),
-        *(("AvroConverter", name, format) for name in AVRO for format in (Format.AVRO, Format.JSON, Format.PARQUET)),
+        *(("AvroConverter", name, format) for name in AVRO for format in FORMATS),
+        *(("ProtobufConverter", name, format) for name in PROTOBUF for format in FORMATS),
     ],
     ids=str,
 )
