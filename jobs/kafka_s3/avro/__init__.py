@@ -15,8 +15,9 @@ Values:
 
 - `datums`: batches of Avro's binary form: checked, read and written.
 - `datum_reader`: one value at a time.
-- `datum_checker`: whether bytes are a value, and where a long one can be cut.
+- `datum_checker`: whether bytes are a value, and where the items of a long one begin.
 - `long_values`: a long value, some items at a time.
+- `long_columns`: one long datum as columns.
 - `long_datums`: longs to the binary form, a batch at once.
 - `batch_decoder`: many values at once, by fastavro.
 - `datum_writer`: values to the binary form.
