@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from kafka_s3.adapters.memory import MemoryBroker, MemoryStore
-from kafka_s3.errors import LogDamaged
+from kafka_s3.errors import EXIT_TEMPORARY, LogDamaged
 from kafka_s3.events import Event
 from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.run import run
@@ -24,7 +24,7 @@ from kafka_s3.log.documents import decode, encode
 from kafka_s3.log.entries import Entry, Plan
 from kafka_s3.log.store import Log
 from kafka_s3.log.value_schema import ValueSchema
-from kafka_s3.plan.results import RangeResult
+from kafka_s3.plan.results import Failure, RangeResult
 from kafka_s3.ports import Put
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
@@ -55,6 +55,7 @@ class Inferring:
         self.broker.create_topic(TOPIC, partitions)
         self.settings = settings_of(**more)
         self.dies = False
+        self.fails: int | None = None  # a partition whose ranges do
 
     def send(self, *values: object, partition: int = 0) -> None:
         """JSON values; bytes as they are."""
@@ -74,7 +75,12 @@ class Inferring:
         return run(self.exporter, request(run_id), self._execute, told.append)
 
     def _execute(self, tasks: Sequence[RangeTask]) -> list[RangeResult]:
-        results = [export_range(self.settings, task, self.store, self.broker) for task in tasks]
+        results = [
+            RangeResult(task.planned, None, Failure("it fails", EXIT_TEMPORARY))
+            if task.planned.partition == self.fails
+            else export_range(self.settings, task, self.store, self.broker)
+            for task in tasks
+        ]
         if self.dies:
             raise KeyboardInterrupt
         return results

@@ -367,3 +367,26 @@ def _holds_record(value: Any) -> bool:
     if isinstance(value, list):
         return any(map(_holds_record, value))
     return isinstance(value, dict)
+
+
+NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,19})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
+
+
+@given(NUMBERS)
+@example("0.1234567890123456")
+@example("0.12345678901234567")
+@example("12345678.12345678")
+@example("12345678901234567e3")
+@example("9007199254740993")
+@example("1e-400")
+@example("1e400")
+@example("4.9e-324")
+def test_a_double_is_the_number_that_was_written(text: str) -> None:
+    """However a number is spelled: it is in the column if a double means the same, and otherwise in the rest."""
+    (row,) = rows_under(infer(b'{"d": 0.5}'), b'{"d":%s}' % text.encode())
+    assert row is not None
+    if row["d"] is None:
+        assert Decimal(parse(row[REST]["/d"].encode())) == Decimal(text)
+        assert float(text) in (float("inf"), float("-inf")) or Decimal(repr(float(text))) != Decimal(text)
+    else:
+        assert Decimal(repr(row["d"])) == Decimal(text) or int(row["d"]) == int(text)

@@ -26,8 +26,14 @@ from kafka_s3.values.converters.typed_values import NotTyped, Real, parse
 
 #: Entries of one record's `_rest`; a record with more goes there as a whole.
 REST_MAX: Final = 1000
-#: What follows what JSON has before a number: one with more digits than any double holds, or with an exponent.
-_LONG_NUMBER: Final = re.compile(rb"(?<=[:,\[\s])-?(?:(?=[0-9.]{17})[0-9]++\.|[0-9]++(?:\.[0-9]++)?[eE])")
+#: After what JSON has before a number: one with more digits than any double holds, or with an exponent.
+_LONG_NUMBER: Final = re.compile(rb"[:,\[\s](?=-?(?:(?=[0-9.]{17})[0-9]++\.|[0-9]++(?:\.[0-9]++)?[eE]))")
+#: What text has that holds one which a double may change; every digit is a zero there. Of 16 digits, which is one more
+#: than any double holds, 8 are on one side of the point; without a point there is an exponent. Numbers that are too
+#: large do not decode, and those that are too small have an exponent of three digits.
+_SUSPECT: Final = (b"." + b"0" * 8, b"0" * 8 + b".", b"0" * 16 + b"e", b"e-000")
+_AS_ZEROS: Final = bytes.maketrans(b"123456789E", b"000000000e")
+_NUMBER: Final = re.compile(rb"(?<=[:,\[\s])-?(?:(?=[0-9.]{17})[0-9]++\.|[0-9]++(?:\.[0-9]++)?[eE])")
 _NUMBER: Final = re.compile(rb"-?[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
 _LONG: Final = range(-(1 << 63), 1 << 63)
 
@@ -58,14 +64,15 @@ class InferredJson(TypedJson):
         return _Fitting(node)
 
     def _may_change(self, text: bytes) -> bool:
-        if not self._has_doubles or _LONG_NUMBER.search(text) is None:
+        if not self._has_doubles:
             return False
-        return not all(map(_is_kept, _numbers(text)))
+        zeros = text.translate(_AS_ZEROS)
+        return any(each in zeros for each in _SUSPECT) and not all(map(_is_kept, _numbers(text)))
 
 
 def _numbers(text: bytes) -> Iterable[str]:
     for found in _LONG_NUMBER.finditer(text):
-        number = _NUMBER.match(text, found.start())
+        number = _NUMBER.match(text, found.end())
         yield "" if number is None else number[0].decode()
 
 
