@@ -33,7 +33,6 @@ _LONG_NUMBER: Final = re.compile(rb"[:,\[\s](?=-?(?:(?=[0-9.]{17})[0-9]++\.|[0-9
 #: large do not decode, and those that are too small have an exponent of three digits.
 _SUSPECT: Final = (b"." + b"0" * 8, b"0" * 8 + b".", b"0" * 16 + b"e", b"e-000")
 _AS_ZEROS: Final = bytes.maketrans(b"123456789E", b"000000000e")
-_NUMBER: Final = re.compile(rb"(?<=[:,\[\s])-?(?:(?=[0-9.]{17})[0-9]++\.|[0-9]++(?:\.[0-9]++)?[eE])")
 _NUMBER: Final = re.compile(rb"-?[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
 _LONG: Final = range(-(1 << 63), 1 << 63)
 
