@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from kafka_s3.avro.model import Schema
 from kafka_s3.settings.converters import Converter
 from kafka_s3.settings.formats import DecimalFormat, FileSettings, Format
@@ -58,10 +60,12 @@ def _with_segments(changed: ChangedValues, file: FileSettings, left: Mapping[int
 
 
 def _json_lines(values: Sequence[Any], excluded: dict[int, Excluded]) -> Lines:
-    from kafka_s3.values.formats.json_text import writer_for
+    from kafka_s3.values.formats.json_text import as_jackson, is_ready, schemaless
 
-    write = writer_for(None, DecimalFormat.BASE64)
-    return Lines(write([None if index in excluded else plain(value) for index, value in enumerate(values)]), excluded)
+    if excluded:
+        values = [None if index in excluded else value for index, value in enumerate(values)]
+    ready = [value if is_ready(value) else schemaless(plain(value)) for value in values]
+    return Lines(as_jackson(list(map(_ENCODE, ready))), excluded)
 
 
 def _with_schemas(
@@ -115,8 +119,6 @@ def plain(value: Any) -> Any:
     if kind is list:
         return [plain(each) for each in value]
     if isinstance(value, float):
-        import msgspec
-
         from kafka_s3.values.formats.java_numbers import java_float
 
         text = java_float(float(value))
@@ -124,4 +126,6 @@ def plain(value: Any) -> Any:
     return int(value)
 
 
+#: Java's smaller integers are ints of classes of their own.
+_ENCODE = msgspec.json.Encoder(enc_hook=int).encode
 _PLAIN = frozenset({str, int, float, bool, bytes, type(None)})

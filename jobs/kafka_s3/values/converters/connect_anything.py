@@ -9,6 +9,7 @@ from typing import Any, Final
 from kafka_s3.avro.datum_writer import long_bytes
 from kafka_s3.avro.fields import NoField
 from kafka_s3.avro.model import Avro, Schema, schema_of
+from kafka_s3.values.converters.connect_values import parse
 from kafka_s3.values.converters.schemaless import plain_json, rows_of_json
 from kafka_s3.values.converters.structs import Held, ValueRows
 
@@ -140,4 +141,4 @@ def anything_or_none(json: Any) -> AnyJson | None:
 
 def json_to_anything(values: Sequence[bytes | None]) -> ValueRows:
     """JsonConverter with schemas.enable=false, for formats of values with a schema."""
-    return rows_of_json(values, anything_or_none, ANYTHING)
+    return rows_of_json(values, lambda text: anything_or_none(parse(text)), ANYTHING)

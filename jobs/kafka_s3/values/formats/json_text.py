@@ -52,13 +52,14 @@ _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _MAP_ENTRY = "io.confluent.connect.avro.MapEntry"
 # A control character by its number; or a backslash that is one, so that what follows it is not taken for an escape.
 _BEYOND_BMP = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
+_READY = frozenset({str, int, bool, type(None)})
 _MAY_CHANGE = frozenset({float, dict, list})
 _ESCAPE = re.compile(rb"\\\\|\\u00[01][a-f]")
 
 
 def writer_for(schema: Schema | None, decimals: DecimalFormat) -> Write:
     """What makes JSON text, one for each value of this schema; `None`: of JSON values without one."""
-    ready = _schemaless if schema is None else _Compiler(decimals).visit(graph(schema))
+    ready = schemaless if schema is None else _Compiler(decimals).visit(graph(schema))
     encode = msgspec.json.Encoder(enc_hook=_hook).encode
 
     def write(values: Sequence[Any]) -> list[bytes]:
@@ -111,7 +112,20 @@ def _float(number: float) -> Any:
     return java_float(number) if number - number != 0 else _raw(java_float(number))
 
 
-def _schemaless(value: Any) -> Any:
+def is_ready(value: Any) -> bool:
+    """Whether msgspec writes a value without a schema as Jackson does, numbers of Java's own types left aside."""
+    kind = type(value)
+    if kind is dict or kind is list:
+        for each in value.values() if kind is dict else value:
+            if type(each) not in _READY and not is_ready(each):
+                return False
+        return True
+    if kind is float:
+        return bool(1e-3 <= value < 1e7 or -1e7 < value <= -1e-3 or value == 0)
+    return kind in _READY or isinstance(value, int)
+
+
+def schemaless(value: Any) -> Any:
     """A copy only of what has to be another: lists of lists may take most of the memory that a record has."""
     kind = type(value)
     if kind is float:
@@ -120,7 +134,7 @@ def _schemaless(value: Any) -> Any:
         return value
     changed = None
     for place, each in value.items() if kind is dict else enumerate(value):
-        if type(each) in _MAY_CHANGE and (made := _schemaless(each)) is not each:
+        if type(each) in _MAY_CHANGE and (made := schemaless(each)) is not each:
             changed = value.copy() if changed is None else changed
             changed[place] = made
     return value if changed is None else changed

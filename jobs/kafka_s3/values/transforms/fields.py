@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema
@@ -30,6 +30,9 @@ from kafka_s3.values.transforms.connect import (
 )
 from kafka_s3.values.transforms.records import Change, Part, Records, each
 
+#: Maps of different names whose fields are remembered; beyond that all are looked at again.
+_PICKS_MAX: Final = 100
+
 
 def picker(old: Sequence[str], new: Sequence[str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """A struct of some fields of another one, under other names."""
@@ -53,6 +56,7 @@ class ReplaceField:
         self._back = {new: old for old, new in self._renames.items()}
         self._fills = fills(settings)
         self._compiled = Compiled(self._compile)
+        self._picks: dict[tuple[str, ...], Callable[[dict[str, Any]], dict[str, Any]]] = {}  # by a map's names
 
     def __call__(self, records: Records, chosen: Sequence[int]) -> None:
         records.change(self._side, records.not_null(self._side, chosen), self._compiled)
@@ -84,8 +88,14 @@ class ReplaceField:
         return Change(made, each(pick), rows_of(schema, made, lambda _: numbers))
 
     def _in_map(self, value: Any) -> dict[str, Any]:
-        given = require_map(value, "field replacement")
-        return {self._renames.get(name, name): one for name, one in given.items() if self._is_kept(name)}
+        names = tuple(require_map(value, "field replacement"))
+        pick = self._picks.get(names)
+        if pick is None:
+            if len(self._picks) >= _PICKS_MAX:
+                self._picks.clear()
+            old = list(filter(self._is_kept, names))
+            pick = self._picks[names] = picker(old, [self._renames.get(name, name) for name in old])
+        return pick(value)
 
 
 class HoistField:

@@ -135,12 +135,13 @@ class InsertField:
         return Column(schema, column, is_constant=is_constant)
 
     def _in_maps(self, values: Sequence[Any], indexes: Sequence[int]) -> list[dict[str, Any]]:
-        made = [dict(require_map(value, "field insertion")) for value in values]
-        for each in self._inserted:
-            column = self._column(each.what, indexes)
+        names = [each.name for each in self._inserted]
+        columns = [self._column(each.what, indexes) for each in self._inserted]
+        for number, each in enumerate(self._inserted):
             if each.what == "partition":
-                column = [Int32(one) for one in column]
-            for value, one in zip(made, column, strict=True):
-                if one is not None:
-                    value[each.name] = one
-        return made
+                columns[number] = [Int32(columns[number][0])] * len(values)
+        new = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        if any(None in column for column in columns):  # a map does without it
+            rows = zip(*columns, strict=True)
+            new = [{name: one for name, one in zip(names, row, strict=True) if one is not None} for row in rows]
+        return [{**require_map(value, "field insertion"), **more} for value, more in zip(values, new, strict=True)]
