@@ -20,6 +20,18 @@ from tests.values.transforms.chains import AT_MS, KAFKA, written
 
 FORMATS = ("avro.AvroFormat", "parquet.ParquetFormat", "json.JsonFormat")
 ROWS = 40
+KINDS = tuple(
+    f"{name}$Value"
+    for name in (
+        "InsertField",
+        "ReplaceField",
+        "SetSchemaMetadata",
+        "Cast",
+        "MaskField",
+        "TimestampConverter",
+        "Router",
+    )
+)
 AVRO = {
     "value.converter": "io.confluent.connect.avro.AvroConverter",
     "value.converter.schema.registry.url": "http://registry",
@@ -62,7 +74,7 @@ def steps_of(draw: st.DrawFn, names: Sequence[str]) -> list[dict[str, str]]:
     some = st.lists(st.sampled_from(known), unique=True, max_size=2).map(",".join)
     made: list[dict[str, str]] = []
     for number in range(draw(st.integers(1, 4))):
-        kind = draw(st.sampled_from(("InsertField$Value", "ReplaceField$Value", "SetSchemaMetadata$Value", "Router")))
+        kind = draw(st.sampled_from(KINDS))
         step = {"type": f"{KAFKA}.{kind}"}
         match kind:
             case "InsertField$Value":
@@ -75,6 +87,17 @@ def steps_of(draw: st.DrawFn, names: Sequence[str]) -> list[dict[str, str]]:
                 step["renames"] = ",".join(
                     f"{name}:{draw(st.sampled_from((f'{name}_', 'new', *names)))}" for name in renamed
                 )
+            case "Cast$Value":
+                target = st.sampled_from(("string", "int32", "float64", "boolean"))
+                step["spec"] = ",".join(
+                    f"{name}:{draw(target)}" for name in draw(st.sets(st.sampled_from(known), min_size=1))
+                )
+            case "MaskField$Value":
+                step["fields"] = ",".join(draw(st.sets(st.sampled_from(known), min_size=1)))
+                step["replacement"] = draw(st.sampled_from(("", "7")))
+            case "TimestampConverter$Value":
+                target = st.sampled_from(("string", "unix", "Date", "Timestamp"))
+                step |= {"field": draw(st.sampled_from(known)), "target.type": draw(target), "format": "yyyy-MM-dd"}
             case "SetSchemaMetadata$Value":
                 step |= {"schema.name": "n.Renamed", "schema.version": "7"}
             case _:
@@ -118,7 +141,8 @@ def test_rows_become_what_values_become(data: st.DataObject) -> None:
     steps = data.draw(steps_of(names))
     records = records_of(schema, values, other, others)
     known = {1: RegisteredSchema(1, schema.text), 2: RegisteredSchema(2, other.text)}
-    registries = Registries(MemoryRegistry(known), MemoryRegistry(known))
+    registry = MemoryRegistry(known, every_subject={1: 1, 2: 2})
+    registries = Registries(registry, registry)
     properties = {**AVRO, "format.class": f"io.confluent.connect.s3.format.{data.draw(st.sampled_from(FORMATS))}"}
     properties["schema.compatibility"] = data.draw(st.sampled_from(("NONE", "BACKWARD")))
     made = [

@@ -42,9 +42,9 @@ def _with_segments(changed: ChangedValues, file: FileSettings, left: Mapping[int
     """Rows that no transform made values of, and those of the other values."""
     count = len(changed.others)
     segments = list(changed.segments)
-    known: set[int] = set().union(*(indexes for indexes, _ in segments))
     excluded = dict(left)
-    if len(known) < count:
+    if sum(len(indexes) for indexes, _ in segments) < count:
+        known: set[int] = set().union(*(indexes for indexes, _ in segments))
         schemas = changed.schemas
         each = [schemas] * count if isinstance(schemas, Schema | None) else schemas
         plain = changed.others

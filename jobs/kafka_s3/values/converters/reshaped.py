@@ -8,7 +8,7 @@ schema and the transforms that it went through, so that a retry writes the same 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from kafka_s3.avro.graph import graph
@@ -196,22 +196,22 @@ class _Whole:
 
         from kafka_s3.avro.arrow import ColumnsError, arrow_type, from_values
 
-        kind = arrow_type(target)
+        types = _types(target.text)
         try:
-            found = self._source_fields(target, kind)
+            found = self._source_fields(target, types)
             children = [
-                found[each] if isinstance(each, int) else each.arrow(kind.field(number).type)
-                for number, each in enumerate(self.origins)
+                found[each] if isinstance(each, int) else each.arrow(type)
+                for each, type in zip(self.origins, types, strict=True)
             ]
         except ColumnsError:  # of a field that is no more, or one of these: the values say so
             return from_values(self.values, target)
-        return pa.Array.from_buffers(kind, self.count, [None], children=children)
+        return pa.Array.from_buffers(arrow_type(target), self.count, [None], children=children)
 
-    def _source_fields(self, target: Schema, kind: Any) -> Mapping[int, Any]:
-        """The source's fields as columns of these types, by their numbers."""
+    def _source_fields(self, target: Schema, types: Sequence[Any]) -> Mapping[int, Any]:
+        """The source's fields as columns of the target's types, by their numbers."""
         from kafka_s3.avro.physical_schema import bare
 
-        kinds = {each: kind.field(at).type for at, each in enumerate(self.origins) if isinstance(each, int)}
+        kinds = {each: type for each, type in zip(self.origins, types, strict=True) if isinstance(each, int)}
         if not kinds:
             return {}
         ask = getattr(self.source, "fields", None)
@@ -311,6 +311,14 @@ class Reshaped:
     def _as_others(self) -> Any:
         others = self._whole.as_others
         return others if self._places is None else others.pick(self._places)
+
+
+@lru_cache(maxsize=256)
+def _types(text: str) -> Sequence[Any]:
+    """Arrow's types of a record's fields."""
+    from kafka_s3.avro.arrow import arrow_type
+
+    return [each.type for each in arrow_type(Schema(text))]
 
 
 def _names(schema: Schema) -> Sequence[str]:

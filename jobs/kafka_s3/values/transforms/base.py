@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from kafka_s3.avro.graph import graph
-from kafka_s3.avro.model import Schema
+from kafka_s3.avro.graph import avro_of, graph
+from kafka_s3.avro.model import Schema, schema_of
 from kafka_s3.avro.nodes import Record
 from kafka_s3.settings.transforms.chain import TransformSettings
 from kafka_s3.shown import kind_and_length
-from kafka_s3.values.converters.reshaped import Origins, reshaped
+from kafka_s3.values.converters.reshaped import Column, Origins, reshaped
 from kafka_s3.values.transforms.connect import TransformError
 from kafka_s3.values.transforms.records import Change, Part, Records
 
@@ -82,12 +82,34 @@ def require_value(value: Any, purpose: str) -> None:
 
 
 def rows_of(
-    schema: Schema, made: Schema, origins_of: Callable[[Sequence[int]], Origins]
+    schema: Schema, made: Schema, origins_of: Callable[[Any, Sequence[int]], Origins]
 ) -> Callable[[Any, Sequence[int]], Any] | None:
-    """A change of rows of a record's schema: where each field of the new one comes from, for records at some places.
+    """A change of rows of a record's schema: where each field of the new one comes from, for rows at some places.
 
     `None` where a record is one branch of a union: its datums have the branch's number in front.
     """
     if not isinstance(graph(schema), Record) or not isinstance(graph(made), Record):
         return None
-    return lambda rows, indexes: reshaped(rows, made, origins_of(indexes), len(indexes))
+    return lambda rows, indexes: reshaped(rows, made, origins_of(rows, indexes), len(indexes))
+
+
+def rows_with(
+    schema: Schema, made: Schema, turns: Mapping[str, Callable[[Any], Any]]
+) -> Callable[[Any, Sequence[int]], Any] | None:
+    """`rows_of` where the fields stay in their places, and what is there in some, by the old names, is made anew."""
+    old, new = graph(schema), graph(made)
+    if not isinstance(old, Record) or not isinstance(new, Record):
+        return None
+    types = {
+        number: (before.name, turns[before.name], schema_of(avro_of(after.node)))
+        for number, (before, after) in enumerate(zip(old.fields, new.fields, strict=True))
+        if before.name in turns
+    }
+
+    def origins(rows: Any, indexes: Sequence[int]) -> Origins:  # noqa: ARG001
+        found: list[int | Column] = list(range(len(old.fields)))
+        for number, (name, turn, type) in types.items():
+            found[number] = Column(type, [None if one is None else turn(one) for one in rows.column((name,))])
+        return found
+
+    return rows_of(schema, made, origins)

@@ -22,7 +22,7 @@ from kafka_s3.values.converters.connect_typed import DAY_MS, moment_text
 from kafka_s3.values.converters.connect_values import Number as JsonNumber
 from kafka_s3.values.formats.java_numbers import java_double, java_float
 from kafka_s3.values.transforms import java
-from kafka_s3.values.transforms.base import Compiled, fills, require_map, side_of, texts
+from kafka_s3.values.transforms.base import Compiled, fills, require_map, rows_with, side_of, texts
 from kafka_s3.values.transforms.connect import (
     PRIMITIVES,
     Fields,
@@ -32,10 +32,10 @@ from kafka_s3.values.transforms.connect import (
     filler,
     logical_of,
     name_of,
-    new_field,
     new_schema,
     optional,
     primitive,
+    retyped,
     schema_of_node,
     struct_of,
     type_of,
@@ -295,7 +295,7 @@ class Cast:
             made: ConnectSchema = primitive(
                 target, optional=field.node.nullable, default=_default(default_of(field), cast)
             )
-            fields.add(new_field(name_of(field), made))
+            fields.add(retyped(field, made))
         outer: Node = with_fields(record, fields.made)
         if graph(schema).nullable:
             outer = optional(outer)
@@ -308,7 +308,9 @@ class Cast:
                     made[name] = cast(one)
             return made
 
-        return Change(schema_of_node(outer, schema.version), each(changed))
+        cast_schema = schema_of_node(outer, schema.version)
+        rows = None if fill is not None else rows_with(schema, cast_schema, changes)
+        return Change(cast_schema, each(changed), rows)
 
     def _in_map(self, value: Any) -> dict[str, Any]:
         given = require_map(value, "cast types")

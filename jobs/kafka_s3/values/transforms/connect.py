@@ -197,6 +197,16 @@ def new_field(name: str, schema: ConnectSchema) -> Field:
     return made.fields[0]
 
 
+def retyped(field: Field, schema: ConnectSchema) -> Field:
+    """A field of a new type, called as before: Avro for Java takes names that AvroData would write otherwise."""
+    made = new_field(name_of(field), schema)
+    if made.name == field.name:
+        return made
+    words = {name: word for name, word in made.properties.items() if name != "connect.name"}
+    names = {name: word for name, word in field.properties.items() if name in ("name", "connect.name")}
+    return replace(made, name=field.name, properties={**words, **names})
+
+
 def new_schema(schema: ConnectSchema, version: int | None = None) -> Schema:
     """A new schema by itself."""
     return replace(avro_schema(schema), version=version)

@@ -85,7 +85,7 @@ class ReplaceField:
         if fill is not None:
             return Change(made, each(lambda value: pick(fill(value))))
         numbers = [record.fields.index(origin) for origin in origins]
-        return Change(made, each(pick), rows_of(schema, made, lambda _: numbers))
+        return Change(made, each(pick), rows_of(schema, made, lambda *_: numbers))
 
     def _in_map(self, value: Any) -> dict[str, Any]:
         names = tuple(require_map(value, "field replacement"))

@@ -120,7 +120,7 @@ class InsertField:
             return Change(made, inserted)
         types = [schema_of(avro_of(field.node)) for field in fields.made[len(record.fields) :]]
 
-        def origins(indexes: Sequence[int]) -> Origins:
+        def origins(rows: Any, indexes: Sequence[int]) -> Origins:  # noqa: ARG001
             new = zip(self._inserted, types, strict=True)
             return [*range(len(record.fields)), *(self._new_column(each, type, indexes) for each, type in new)]
 

@@ -13,7 +13,7 @@ from kafka_s3.avro.nodes import Array, Enum, Fixed, Node
 from kafka_s3.settings.transforms.chain import TransformSettings
 from kafka_s3.values.converters.connect_schema import DATE, DECIMAL, TIME, TIMESTAMP
 from kafka_s3.values.transforms import java
-from kafka_s3.values.transforms.base import Compiled, fills, optional_text, require_map, side_of, texts
+from kafka_s3.values.transforms.base import Compiled, fills, optional_text, require_map, rows_with, side_of, texts
 from kafka_s3.values.transforms.cast import float32, wrapped
 from kafka_s3.values.transforms.connect import TransformError, filler, logical_of, name_of, struct_of, type_of
 from kafka_s3.values.transforms.records import Change, Records, each
@@ -66,7 +66,7 @@ class MaskField:
                     made[name] = mask(one)
             return made
 
-        return Change(schema, each(masked))
+        return Change(schema, each(masked), None if fill is not None else rows_with(schema, schema, masks))
 
     def _mask(self, node: Node) -> Mask:
         """What masks a value that is there. A type that cannot be masked fails for each value, not for null."""

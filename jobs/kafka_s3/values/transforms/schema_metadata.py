@@ -50,7 +50,7 @@ class SetSchemaMetadata:
         if fill is not None:
             return Change(outer, each(lambda value: None if value is None else fill(value)))
         numbers = range(len(one.fields))
-        return Change(outer, None, rows_of(schema, outer, lambda _: numbers))
+        return Change(outer, None, rows_of(schema, outer, lambda *_: numbers))
 
 
 def renamed(node: Record, name: str | None, version: int | None = None) -> Record:

@@ -14,17 +14,17 @@ from kafka_s3.shown import quoted
 from kafka_s3.values.converters.connect_schema import DATE, TIME, TIMESTAMP, ConnectSchema
 from kafka_s3.values.converters.connect_typed import DAY_MS
 from kafka_s3.values.transforms import java
-from kafka_s3.values.transforms.base import Compiled, fills, require_map, side_of, text
+from kafka_s3.values.transforms.base import Compiled, fills, require_map, rows_with, side_of, text
 from kafka_s3.values.transforms.connect import (
     Fields,
     TransformError,
     filler,
     logical_of,
     name_of,
-    new_field,
     new_schema,
     optional,
     primitive,
+    retyped,
     schema_of_node,
     struct_of,
     type_of,
@@ -73,13 +73,14 @@ class TimestampConverter:
             made = new_schema(self._schema(node.nullable))
             return Change(made, each(lambda value: None if value is None else write(read(value))))
         record = struct_of(schema)
-        fields, name, turn = Fields(), "", None
+        fields, name, turns = Fields(), "", dict[str, Turn]()
+        turn: Turn | None = None
         for field in record.fields:
             if name_of(field) != self._field:
                 fields.add(field)
                 continue
-            name = fields.add(new_field(self._field, self._schema(field.node.nullable)))
-            turn = self._turn(field.node)
+            name = fields.add(retyped(field, self._schema(field.node.nullable)))
+            turns[field.name] = turn = self._turn(field.node)
         outer: Node = with_fields(record, fields.made)
         if graph(schema).nullable:
             outer = optional(outer)
@@ -93,7 +94,8 @@ class TimestampConverter:
                 return value
             return {**value, name: turn(value[name])}
 
-        return Change(schema_of_node(outer, schema.version), each(converted))
+        made = schema_of_node(outer, schema.version)
+        return Change(made, each(converted), None if fill is not None else rows_with(schema, made, turns))
 
     def _turn(self, node: Node) -> Turn:
         read, write = self._reader(node), self._writer()
