@@ -126,7 +126,7 @@ class _Whole:
         if not self.has_datums:
             from kafka_s3.avro.datums import codec
 
-            return codec(self.schema).encode(self.values)
+            return codec(self.schema).encode(self.values_of(self.source.long_values(self.of), range(self.count)))
         pieces = self._pieces()
         runs = [each for each in pieces if not isinstance(each, bytes | Column)]
         cut = iter(self.source.cut(runs) if runs else ())
@@ -276,6 +276,12 @@ class Reshaped:
             return self._whole.values
         source = self._whole.source
         return self._whole.values_of(source.pick(self._places).values(self._whole.of), self._places)
+
+    def long_values(self, target: Schema) -> Sequence[Any]:
+        if target.text != self.schemas.text:
+            return self._as_others().long_values(target)  # type: ignore[no-any-return]
+        whole, places = self._whole, range(self._whole.count) if self._places is None else self._places
+        return whole.values_of(whole.source.pick(places).long_values(whole.of), places)
 
     def arrow(self, target: Schema) -> Any:
         from kafka_s3.avro.batch_reader import taken

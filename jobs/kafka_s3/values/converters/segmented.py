@@ -69,6 +69,9 @@ class Segmented:
     def values(self, target: Schema | None) -> Sequence[Any]:
         return self._scattered(lambda part: part.values(target))
 
+    def long_values(self, target: Schema) -> Sequence[Any]:
+        return self._scattered(lambda part: part.long_values(target))
+
     def arrow(self, target: Schema) -> Any:
         from kafka_s3.avro.batch_reader import joined
 
