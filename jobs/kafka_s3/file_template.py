@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 import itertools
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 
 class Slot(enum.Enum):
@@ -17,11 +19,20 @@ class Slot(enum.Enum):
     PADDED_OFFSET = "start_offset:padding=true"
 
 
+@dataclass(frozen=True, slots=True)
+class TimeUnit:
+    """A part of a record's time: yyyy, MM, dd or HH. What it is follows from the record, as the folders do."""
+
+    unit: str
+
+
+_UNITS = {f"timestamp:unit={unit}": TimeUnit(unit) for unit in ("yyyy", "MM", "dd", "HH")}
+_UNITS["timestamp:unit=YYYY"] = TimeUnit("yyyy")
 _SLOTS = {slot.value: slot for slot in Slot}
 _SLOTS |= {f"{name}:padding=false": _SLOTS[name] for name in ("partition", "start_offset")}
 _WIDTHS = {Slot.PARTITION: 1, Slot.PADDED_PARTITION: 10, Slot.OFFSET: 1, Slot.PADDED_OFFSET: 20}
-#: Text and slots, in order.
-FileTemplate = tuple[str | Slot, ...]
+#: Text, slots and times, in order.
+FileTemplate = tuple[str | Slot | TimeUnit, ...]
 
 
 class TemplateError(ValueError):
@@ -35,7 +46,7 @@ def parse_file_template(text: str, *, topic_folder: bool = False, shared: bool =
     >>> parse_file_template("{{topic}}-p{{ partition }}-{{start_offset:padding=true}}")
     (<Slot.TOPIC: 'topic'>, '-p', <Slot.PARTITION: 'partition'>, '-', <Slot.PADDED_OFFSET: 'start_offset:padding=true'>)
     """
-    parts: list[str | Slot] = []
+    parts: list[str | Slot | TimeUnit] = []
     for number, each in enumerate(re.split(r"\{\{(.*?)\}\}", text)):
         if number % 2:
             parts.append(_slot(re.sub(r"\s", "", each)))
@@ -51,21 +62,29 @@ def parse_file_template(text: str, *, topic_folder: bool = False, shared: bool =
         if names.count(name) != 1 and not (name == "topic" and topic_folder and not names.count(name)):
             raise TemplateError(f"needs {{{{{name}}}}} once, or two objects could have one name")
     for part, following in itertools.pairwise(parts):
-        if part in _WIDTHS and (isinstance(following, Slot) or following[0].isdigit()):
+        is_number = part in _WIDTHS or (isinstance(part, TimeUnit) and following in _WIDTHS)
+        if is_number and (not isinstance(following, str) or following[0].isdigit()):
             raise TemplateError(
                 "needs text that begins with no digit between numbers, or two objects could have one name"
             )
     for part, following in itertools.pairwise((*parts, "")):
-        if shared and part is Slot.TOPIC and (following in _WIDTHS or str(following).isdigit()):
+        is_numeric = following.isdigit() if isinstance(following, str) else True
+        if shared and part is Slot.TOPIC and is_numeric:
             raise TemplateError("needs text that is no number behind {{topic}}, or two topics could have one name")
-    if parts[-1] not in _WIDTHS:
+    if parts[-1] not in _WIDTHS and not isinstance(parts[-1], TimeUnit):
         raise TemplateError("has to end with {{start_offset}} or {{partition}}: the extension follows by itself")
     if isinstance(parts[0], str) and parts[0][0] in "_.":
         raise TemplateError("must not begin with '_' or '.': Spark, Hive and Athena leave out such objects")
     return tuple(parts)
 
 
-def _slot(said: str) -> Slot:
+def times_of(template: FileTemplate) -> tuple[TimeUnit, ...]:
+    return tuple(part for part in template if isinstance(part, TimeUnit))
+
+
+def _slot(said: str) -> Slot | TimeUnit:
+    if said in _UNITS:
+        return _UNITS[said]
     if said in _SLOTS:
         return _SLOTS[said]
     if said == "key" or said.startswith("timestamp"):
@@ -77,8 +96,11 @@ def _slot(said: str) -> Slot:
     raise TemplateError(f"{{{{{said}}}}} is no placeholder: known are {', '.join(_SLOTS)}")
 
 
-def filled(part: str | Slot, topic: str, partition: int, offset: int) -> str:
+def filled(part: str | Slot | TimeUnit, topic: str, partition: int, offset: int, times: Iterator[str]) -> str:
+    """The text of a part; `times` are those of the template that are still to come."""
     match part:
+        case TimeUnit():
+            return next(times)
         case str():
             return part
         case Slot.TOPIC:
@@ -89,9 +111,11 @@ def filled(part: str | Slot, topic: str, partition: int, offset: int) -> str:
             return f"{offset:0{_WIDTHS[part]}d}"
 
 
-def pattern(part: str | Slot, topic: str) -> str:
-    """What reads a part of a name back, as groups `partition` and `offset`."""
+def pattern(part: str | Slot | TimeUnit, topic: str, number: int) -> str:
+    """What reads a part of a name back, as groups `partition`, `offset` and, for times, `t<number>`."""
     match part:
+        case TimeUnit(unit):
+            return rf"(?P<t{number}>\d{{4,}})" if unit == "yyyy" else rf"(?P<t{number}>\d\d)"
         case str():
             return re.escape(part)
         case Slot.TOPIC:

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
-from kafka_s3.file_template import FileTemplate, filled, pattern
+from kafka_s3.file_template import FileTemplate, filled, pattern, times_of
 
 #: Names beyond an object's own that are tried, as many as the sink probes.
 COLLISIONS_MAX = 100
@@ -81,6 +82,7 @@ class KeyLayout:
 class DataName:
     """What a data key says: which records of which topic-partition, from which offset on.
 
+    `encoded_partition`: what the partitioner makes. Where names have times, its last parts are these, not folders.
     `folder`: the topic that a transform gave the records, where it is another.
     """
 
@@ -123,14 +125,26 @@ def format_data_key(layout: KeyLayout, name: DataName) -> str:
         return format_block_key(layout.topics_dir, name)
     f = layout.file_delim
     file = f"{name.topic}{f}{name.partition}{f}{name.start_offset:0{layout.offset_pad_width or 1}d}"
+    folders = name.encoded_partition
     if layout.file_template:
-        file = "".join(filled(part, name.topic, name.partition, name.start_offset) for part in layout.file_template)
+        folders, times = _without_times(layout, folders)
+        parts = layout.file_template
+        file = "".join(filled(part, name.topic, name.partition, name.start_offset, times) for part in parts)
     if name.generation:
         file += f"{f}g{name.generation}"
     if name.collision:
         file += f"{f}{name.collision}"
-    middle = f"{name.encoded_partition}{layout.directory_delim}" if name.encoded_partition else ""
+    middle = f"{folders}{layout.directory_delim}" if folders else ""
     return f"{layout.topic_prefix(name.folder or name.topic)}{middle}{file}{name.extension}"
+
+
+def _without_times(layout: KeyLayout, encoded_partition: str) -> tuple[str, Iterator[str]]:
+    """The folders of an encoded partition, and the times that stand in the name."""
+    count = len(times_of(layout.file_template))
+    parts = encoded_partition.split(layout.directory_delim)
+    assert len(parts) >= count, f"{encoded_partition!r} lacks the times of names"
+    at = len(parts) - count
+    return layout.directory_delim.join(parts[:at]), iter(parts[at:])
 
 
 def parse_data_key(layout: KeyLayout, topic: str, key: str) -> DataName | None:
@@ -148,7 +162,7 @@ def parse_data_key(layout: KeyLayout, topic: str, key: str) -> DataName | None:
     # the delimiter of directories ("-", say), so the key is not split at it.
     file = rf"{re.escape(topic)}{f}(?P<partition>\d+){f}(?P<offset>\d+)"
     if layout.file_template:
-        file = "".join(pattern(part, topic) for part in layout.file_template)
+        file = "".join(pattern(part, topic, number) for number, part in enumerate(layout.file_template))
     path = rf"(?:(?P<path>.+){d})?"
     if not layout.topic_folder:  # among keys of others, only folders that the configuration makes are ours
         path = rf"(?P<path>{layout.folders}){d}" if layout.folders else "(?P<path>)"
@@ -159,7 +173,9 @@ def parse_data_key(layout: KeyLayout, topic: str, key: str) -> DataName | None:
     said = match.groupdict(default="")
     partition, offset = int(said["partition"]), int(said["offset"])
     suffixes = int(said["g"] or 0), int(said["k"] or 0)
-    name = DataName(topic, said["path"], partition, offset, said["extension"], *suffixes, folder)
+    times = [text for group, text in said.items() if group.startswith("t")]
+    path = layout.directory_delim.join([*([said["path"]] if said["path"] else []), *times])
+    name = DataName(topic, path, partition, offset, said["extension"], *suffixes, folder)
     # Only what `format` would write is ours: this refuses other paddings and leading zeros.
     return name if format_data_key(layout, name) == key else None
 

@@ -3,7 +3,7 @@
 * README: "Aiven's S3 Sink Connector for Apache Kafka", its example and the templates in its text.
 * HOWTO: "Create an Amazon S3 sink connector by Aiven" (aiven.io), and its page of parameters.
 
-Refused are those that keep the latest record of a key alone, and a time behind the offset.
+Refused are those that keep the latest record of a key alone.
 """
 
 from __future__ import annotations
@@ -108,20 +108,22 @@ EXAMPLES: dict[str, tuple[Mapping[str, str], Objects]] = {
             for number, hour in enumerate((10, 11, 12))
         },
     ),
+    "readme-date-in-name": (
+        {
+            **JSON,
+            "format.output.type": "jsonl",
+            "file.name.timestamp.source": "EVENT",
+            "file.name.template": "{{topic}}-{{partition}}-{{start_offset}}-{{timestamp:unit=yyyy}}"
+            "{{timestamp:unit=MM}}{{timestamp:unit=dd}}.gz",
+        },
+        {"{t}-0-0-20240115.gz": [{"value": value} for value in VALUES]},
+    ),
 }  # fmt: skip
 REFUSED = {
     "readme-key": ({**JSON, "file.name.template": "k{{key}}"}, "keeps the latest record of each key alone"),
     "readme-key-of-partition": (
         {**JSON, "file.name.template": "{{topic}}-{{partition}}-{{key}}"},
         "keeps the latest record of each key alone",
-    ),
-    "readme-date-in-name": (
-        {
-            **JSON,
-            "file.name.template": "{{topic}}-{{partition}}-{{start_offset}}-{{timestamp:unit=yyyy}}"
-            "{{timestamp:unit=MM}}{{timestamp:unit=dd}}.gz",
-        },
-        "move {{timestamp:unit=yyyy}} into a folder",
     ),
 }
 

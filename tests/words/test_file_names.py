@@ -35,6 +35,24 @@ names = st.builds(
 )
 
 
+TIMES = ("", "2024", "01", "15", "23")
+
+
+@given(st.permutations(["{{topic}}-", "{{partition}}-", "{{start_offset}}-"]), st.integers(0, 3), names, names)
+def test_times_stand_in_names(slots: list[str], at: int, name: DataName, other: DataName) -> None:
+    """Behind the folders in a record's path, and anywhere in the name; they are read back as they were."""
+    units = "".join(f"{{{{timestamp:unit={unit}}}}}" for unit in ("yyyy", "MM", "dd"))
+    template = "".join([*slots[:at], f"{units}-", *slots[at:]]) + "{{timestamp:unit=HH}}"
+    layout = layout_of(template)
+    parts = [name.encoded_partition, *TIMES[1:]] if name.encoded_partition else list(TIMES[1:])
+    name = replace(name, encoded_partition="/".join(parts))
+    key = format_data_key(layout, name)
+    assert "20240115-" in key
+    assert parse_data_key(layout, name.topic, key) == name
+    other = replace(other, encoded_partition="/".join([*parts[:-1], "22"]))
+    assert format_data_key(layout, other) != key
+
+
 def layout_of(template: str, delim: str = "+") -> KeyLayout:
     return KeyLayout(file_delim=delim, file_template=parse_file_template(template))
 
@@ -85,7 +103,9 @@ def test_a_key_of_another_template_is_nobodys() -> None:
         (f"_{AIVENS}", "must not begin with '_' or '.'"),
         (f"{AIVENS[:-1]}", "contains a brace"),
         ("{{key}}", "write {key} in export.path.template"),
-        ("{{timestamp:unit=yyyy}}", "write {timestamp:yyyy-MM-dd} in export.path.template"),
+        ("{{timestamp:yyyy}}", "write {timestamp:yyyy-MM-dd} in export.path.template"),
+        ("{{topic}}-{{partition}}-{{start_offset}}{{timestamp:unit=dd}}", "begins with no digit between numbers"),
+        ("{{topic}}-{{timestamp:unit=dd}}{{partition}}-{{start_offset}}", "begins with no digit between numbers"),
         ("{{offset}}", "is no placeholder: known are topic, partition"),
     ],
 )

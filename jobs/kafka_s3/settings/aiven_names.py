@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from kafka_s3.file_template import TemplateError, parse_file_template
+from kafka_s3.file_template import TemplateError, parse_file_template, times_of
 
 _SLOT: Final = re.compile(r"\{\{\s*(.*?)\s*\}\}")
 _UNIT: Final = re.compile(r"timestamp\s*:\s*unit\s*=\s*(yyyy|YYYY|MM|dd|HH)")
@@ -54,18 +54,15 @@ def translated_names(template: str, source: str) -> Mapping[str, str]:
     if has_topic:
         folders.pop(0)
     path = "/".join(map(_folder, folders))
-    time = next((each for each in re.findall(r"\{\{.*?\}\}", last) if "timestamp" in each), None)
-    if time is not None:
-        raise NamesError(f"move {time} into a folder. {_WAY_OUT}")
     try:
-        parse_file_template(name, topic_folder=has_topic, shared=not has_topic)
+        parsed = parse_file_template(name, topic_folder=has_topic, shared=not has_topic)
     except TemplateError as error:
         raise NamesError(f"{error}. {_WAY_OUT}") from None
     made = {"topics.dir": "/".join(fixed), "partitioner.class": "kafka_s3.FieldAndTimePartitioner"}
     if not has_topic:
         made["export.topic.folder"] = "false"
     made |= {"export.path.template": path, "file.name.template": name, "export.file.extension": extension or "none"}
-    if "{timestamp:" in path:
+    if "{timestamp:" in path or times_of(parsed):
         made |= {"timestamp.extractor": {"EVENT": "Record"}.get(source, "Wallclock"), "locale": "en"}
     return made
 

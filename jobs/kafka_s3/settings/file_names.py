@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_s3.file_template import FileTemplate, TemplateError, parse_file_template
+from kafka_s3.file_template import FileTemplate, TemplateError, parse_file_template, times_of
 from kafka_s3.settings.properties import Kind, Property
+from kafka_s3.settings.record_fields import writes_fields
 from kafka_s3.settings.template_rules import FILE_TEMPLATE, TEMPLATE_PARTITIONER, TOPIC_FOLDER
 from kafka_s3.settings.validation import ParsedConfig
 
@@ -24,7 +25,8 @@ FILE_TEMPLATE_PROPERTY: Final = Property(
     "",
     "Name of an object in its folder, without suffixes and extension; unset, the sink's. It has {{topic}},"
     " {{partition}} and {{start_offset}} once each (with zeros: {{start_offset:padding=true}}), text between the"
-    " numbers, and ends with a number. {{topic}} may be left out where the topic has a folder.",
+    " numbers, and ends with a number. {{topic}} may be left out where the topic has a folder. With"
+    " FieldAndTimePartitioner it may also have {{timestamp:unit=yyyy}}, MM, dd and HH.",
     shapes=True,
     quiet=True,
 )
@@ -40,6 +42,8 @@ def apply_file_name_rules(config: ParsedConfig) -> None:
     except TemplateError as error:
         config.add_problem(FILE_TEMPLATE, str(error))
         return
+    if times_of(build_file_template(config)):
+        _times(config)
     if config.text("directory.delim") != "/":
         config.add_problem(FILE_TEMPLATE, "requires directory.delim=/, which no topic contains")
 
@@ -52,6 +56,16 @@ def build_file_template(config: ParsedConfig) -> FileTemplate:
     is_unchanged = not config.recognised["transforms"]
     text = config.text(FILE_TEMPLATE)
     return parse_file_template(text, topic_folder=own_folder and is_unchanged, shared=not own_folder)
+
+
+def _times(config: ParsedConfig) -> None:
+    """Times of names are told by who makes paths; nobody else knows them."""
+    if config.sure("partitioner.class") and config.text("partitioner.class") != TEMPLATE_PARTITIONER:
+        config.add_problem(FILE_TEMPLATE, f"{{{{timestamp}}}} requires partitioner.class={TEMPLATE_PARTITIONER}")
+    if config.recognised["s3.schema.partition.affix.type"] != "NONE":
+        config.add_problem(FILE_TEMPLATE, "{{timestamp}} cannot be combined with s3.schema.partition.affix.type")
+    if config.recognised["behavior.on.null.values"] == "write" and not writes_fields(config):
+        config.add_problem(FILE_TEMPLATE, "{{timestamp}} cannot be combined with behavior.on.null.values=write")
 
 
 def _topic_folder(config: ParsedConfig) -> None:

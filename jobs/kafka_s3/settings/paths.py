@@ -17,6 +17,7 @@ from kafka_s3.settings.properties import AppliesWhen, Choice, Kind, Property, Re
 from kafka_s3.settings.template_rules import (
     TEMPLATE_PARTITIONER,
     TOPIC_FOLDER,
+    folder_parts,
     folder_pattern,
     has_time,
     template_parts,
@@ -325,7 +326,7 @@ def build_layout(config: ParsedConfig, naming: Naming, *, routed: bool = False) 
         file_template=file_names.build_file_template(config),
         routed=routed,
         topic_folder=config.flag(TOPIC_FOLDER),
-        folders="" if config.flag(TOPIC_FOLDER) else folder_pattern(template_parts(config)),
+        folders="" if config.flag(TOPIC_FOLDER) else folder_pattern(folder_parts(config)),
     )
 
 

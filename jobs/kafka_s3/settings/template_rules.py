@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kafka_s3.file_template import TemplateError as NameTemplateError
+from kafka_s3.file_template import TimeUnit, parse_file_template, times_of
 from kafka_s3.joda import JodaError
 from kafka_s3.joda.patterns import compile_pattern
 from kafka_s3.joda.zones import zone
@@ -96,6 +98,26 @@ def _json_keys(config: ParsedConfig) -> None:
 
 
 def template_parts(config: ParsedConfig) -> tuple[Part, ...]:
+    """Folders and, behind them, the times of names: all that follows from a record."""
+    folders = folder_parts(config)
+    parts = list(folders)
+    for each in name_times(config):
+        parts += [*([Text(config.text("directory.delim"))] if parts else []), TimeText(each.unit)]
+    return tuple(parts)
+
+
+def name_times(config: ParsedConfig) -> tuple[TimeUnit, ...]:
+    """The times in names of objects, where a path can have them."""
+    if config.recognised["partitioner.class"] != TEMPLATE_PARTITIONER or not config.sure(FILE_TEMPLATE):
+        return ()
+    try:
+        text = config.text(FILE_TEMPLATE)
+        return times_of(parse_file_template(text, topic_folder=True)) if text else ()
+    except NameTemplateError:
+        return ()
+
+
+def folder_parts(config: ParsedConfig) -> tuple[Part, ...]:
     """Of a template that means something; one delimiter at the end is left out, as of path.format."""
     if config.recognised["partitioner.class"] != TEMPLATE_PARTITIONER or not config.sure(TEMPLATE, "directory.delim"):
         return ()
