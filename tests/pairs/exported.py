@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from kafka_s3.adapters.memory.registry import MemoryRegistry
@@ -38,12 +38,11 @@ def is_allowed(properties: Mapping[str, str]) -> bool:
 
 
 def registries_of(*schemas: Schema | RegisteredSchema) -> Registries:
-    """Ids 1, 2, …, for values and for keys; Avro's are Glue's versions of such ids too."""
+    """Ids 1, 2, …, for values and for keys; they are Glue's versions of such ids too."""
     known: dict[SchemaId, RegisteredSchema] = {}
     for id, schema in enumerate(schemas, 1):
         known[id] = schema if isinstance(schema, RegisteredSchema) else RegisteredSchema(id, schema.text)
-        if isinstance(schema, Schema):
-            known[str(UUID(int=id))] = RegisteredSchema(str(UUID(int=id)), schema.text, version=id)
+        known[str(UUID(int=id))] = replace(known[id], id=str(UUID(int=id)), version=id)
     registry = MemoryRegistry(known)
     return Registries(registry, registry)
 

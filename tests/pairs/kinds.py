@@ -25,7 +25,7 @@ from kafka_s3.values.converters.connect_avro import avro_schema
 from kafka_s3.values.converters.connect_schema import read_schema
 from kafka_s3.values.converters.connect_values import parse
 from tests.avro.strategies import avro_schemas, values_of
-from tests.protobuf.messages import TEXTS, expected, fill, source
+from tests.protobuf.messages import TEXTS, expected, fill, glue_schema, source
 from tests.values.converters.envelopes import compact, envelope, random_schema, random_value
 
 
@@ -157,6 +157,22 @@ def _protobuf(draw: st.DrawFn, columns: bool) -> Batch:
         raw = message.SerializeToString()
         cases.append(Case(b"\0\0\0\0\1\0" + raw, expected(message)))
     return Batch(cases, chosen.schema, chosen.registered)
+
+
+@st.composite
+def _glue_protobuf(draw: st.DrawFn, columns: bool) -> Batch:
+    """Behind the header of AWS Glue's serializers, every other one compressed; types that hold themselves are none."""
+    name = draw(st.sampled_from([name for name in TEXTS if not source(name).recursive]))
+    chosen = source(name)
+    # Which message it is: M is behind the others of its file, and before what is in it.
+    others = [each for each in ("I", "J", "Colour") if f"message {each} " in TEXTS[name]]
+    cases = []
+    for number in range(draw(st.integers(1, 6))):
+        message = chosen.type()
+        fill(draw, message, depth=2, entries=1)
+        raw = bytes([len(others)]) + message.SerializeToString()
+        cases.append(Case(_glue_bytes(raw, compressed=bool(number % 2)), expected(message, glue=True)))
+    return Batch(cases, glue_schema(name), chosen.registered)
 
 
 # Connect's envelope.
@@ -295,7 +311,14 @@ ENVELOPE, TYPED, PLAIN = "JsonConverter", "JsonConverter and a schema file", "Js
 #: Every choice of a converter and what changes what it takes; a converter that is not here fails the tests.
 _KINDS: Mapping[Converter, Sequence[Kind]] = {
     Converter.AVRO: (Kind("AvroConverter", Converter.AVRO, _avro, _REGISTRY),),
+<<<<<<< HEAD
     Converter.GLUE_AVRO: (Kind(GLUE, Converter.GLUE_AVRO, _glue, {"registry.name": "shop"}),),
+=======
+    Converter.GLUE_AVRO: (Kind("AWSKafkaAvroConverter", Converter.GLUE_AVRO, _glue, {"registry.name": "shop"}),),
+    Converter.GLUE_PROTOBUF: (
+        Kind("ProtobufSchemaConverter", Converter.GLUE_PROTOBUF, _glue_protobuf, {"registry.name": "shop"}),
+    ),
+>>>>>>> b39e0d8 (ProtobufSchemaConverter of AWS Glue: Protobuf behind Glue's header, mapped as ProtobufConverter maps it)
     Converter.PROTOBUF: (Kind("ProtobufConverter", Converter.PROTOBUF, _protobuf, _REGISTRY),),
     Converter.JSON: (
         Kind(ENVELOPE, Converter.JSON, _envelopes, {"schemas.enable": "true"}),

@@ -17,6 +17,7 @@ from kafka_s3.ports import RegisteredSchema
 from kafka_s3.protobuf import compile as compiler
 from kafka_s3.protobuf.options import Options
 from kafka_s3.protobuf.shapes import shape_of
+from kafka_s3.values.converters.glue_protobuf import OPTIONS
 from kafka_s3.values.converters.protobuf_schema import protobuf_schema
 from tests.protobuf.proto import proto3
 
@@ -64,6 +65,12 @@ TEXTS: dict[str, str] = {
     ),
     "recursive": proto3("message M { int32 n = 1; M next = 2; repeated M all = 3; map<string, M> by = 4; }"),
 }
+
+
+@cache
+def glue_schema(name: str) -> Schema:
+    """The Avro schema of a text's messages with the options that Glue's converter has."""
+    return protobuf_schema(shape_of(compiler.schemas(TEXTS[name]), (0,), OPTIONS), None)
 
 
 @dataclass(frozen=True)
@@ -172,34 +179,38 @@ def messages(draw: st.DrawFn, name: str) -> Any:
 # What a message is, by reflection.
 
 
-def expected(message: Any) -> dict[str, Any]:
-    """The plain value of a message, with Confluent's defaults."""
+def expected(message: Any, *, glue: bool = False) -> dict[str, Any]:
+    """The plain value of a message, with Confluent's defaults; `glue`: with the options that Glue's converter has."""
     found: dict[str, Any] = {}
     descriptor: Descriptor = message.DESCRIPTOR
     real = [each for each in descriptor.oneofs if not each.name.startswith("_")]
     for index, oneof in enumerate(real):
         which = message.WhichOneof(oneof.name)
-        inner = {each.name: _field(message, each) if each.name == which else None for each in oneof.fields}
-        found[f"{oneof.name}_{index}"] = None if which is None else inner
+        inner = {each.name: _field(message, each, glue) if each.name == which else None for each in oneof.fields}
+        found[oneof.name if glue else f"{oneof.name}_{index}"] = None if which is None else inner
     for field in descriptor.fields:
         if field.containing_oneof not in real:
-            found[field.name] = _field(message, field)
+            found[field.name] = _field(message, field, glue)
     return found
 
 
-def _field(message: Any, field: FieldDescriptor) -> Any:
+_MOMENTS = ("google.protobuf.Timestamp", "google.type.Date", "google.type.TimeOfDay")
+
+
+def _field(message: Any, field: FieldDescriptor, glue: bool) -> Any:
     value = getattr(message, field.name)
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         key, item = (field.message_type.fields_by_name[name] for name in ("key", "value"))
-        return [{"key": _one(each, key), "value": _one(value[each], item)} for each in value]
+        return [{"key": _one(each, key, glue), "value": _one(value[each], item, glue)} for each in value]
     if field.is_repeated:
-        return [_one(each, field) for each in value]
-    if field.has_presence and not message.HasField(field.name):
+        return [_one(each, field, glue) for each in value]
+    is_struct = field.message_type is not None and field.message_type.full_name not in _MOMENTS
+    if field.has_presence and not message.HasField(field.name) and not (glue and is_struct):
         return None
-    return _one(value, field)
+    return _one(value, field, glue)
 
 
-def _one(value: Any, field: FieldDescriptor) -> Any:
+def _one(value: Any, field: FieldDescriptor, glue: bool) -> Any:
     if field.enum_type is not None:
         return field.enum_type.values_by_number[value].name
     if field.cpp_type == FieldDescriptor.CPPTYPE_UINT64:
@@ -213,9 +224,9 @@ def _one(value: Any, field: FieldDescriptor) -> Any:
             return (datetime.date(value.year, value.month, value.day) - datetime.date(1970, 1, 1)).days
         case "google.type.TimeOfDay":
             return ((value.hours * 60 + value.minutes) * 60 + value.seconds) * 1000 + value.nanos // 10**6
-        case name if name.startswith("google.protobuf.") and name.endswith("Value"):
+        case name if name.startswith("google.protobuf.") and name.endswith("Value") and not glue:
             return value.value
-    return expected(value)
+    return expected(value, glue=glue)
 
 
 def in_order(value: Any) -> Any:

@@ -38,6 +38,22 @@ def test_a_configuration_from_amazons_pages_loads(load_with: Load) -> None:
     assert {"schemaAutoRegistrationEnabled", "avroRecordType", "compression"} <= ignored
 
 
+def test_protobuf_has_the_same_options(load_with: Load) -> None:
+    """ProtobufSchemaConverter, by its full name or its last part, for values and keys."""
+    given = {
+        "value.converter": f"{ROOM}.protobuf.ProtobufSchemaConverter",
+        "value.converter.region": "eu-central-1",
+        "value.converter.protobufMessageType": "DYNAMIC_MESSAGE",
+        **WITH_KEYS,
+        "key.converter": "ProtobufSchemaConverter",
+    }
+    loaded = load_with(given)
+    value, key = loaded.settings.format.value, loaded.settings.format.key
+    assert (value.converter, key.converter) == (Converter.GLUE_PROTOBUF, Converter.GLUE_PROTOBUF)
+    assert (value.registry, key.registry) == (GlueSettings("eu-central-1"), GlueSettings())
+    assert "value.converter.protobufMessageType" in {row.name for row in loaded.report if row.ignored}
+
+
 def test_how_glue_is_reached_makes_no_other_plan(load_with: Load) -> None:
     """As for the other registry: a plan made elsewhere yields the same objects."""
     other = {"value.converter.endpoint": "glue:1", "value.converter.assumeRoleArn": "arn:aws:iam::1:role/r"}
@@ -55,7 +71,6 @@ def test_how_glue_is_reached_makes_no_other_plan(load_with: Load) -> None:
             "value.converter",
             "JSON under a schema of AWS",
         ),
-        ({"value.converter": f"{ROOM}.protobuf.ProtobufSchemaConverter"}, "value.converter", "Protobuf under a schema"),
         (
             {"store.kafka.headers": "true", "header.converter": f"{ROOM}.AWSKafkaAvroConverter"},
             "header.converter",

@@ -31,6 +31,7 @@ class Converter(enum.Enum):
     AVRO = "io.confluent.connect.avro.AvroConverter"
     PROTOBUF = "io.confluent.connect.protobuf.ProtobufConverter"
     GLUE_AVRO = "com.amazonaws.services.schemaregistry.kafkaconnect.AWSKafkaAvroConverter"
+    GLUE_PROTOBUF = "com.amazonaws.services.schemaregistry.kafkaconnect.protobuf.ProtobufSchemaConverter"
     BOOLEAN = "org.apache.kafka.connect.converters.BooleanConverter"
     SHORT = "org.apache.kafka.connect.converters.ShortConverter"
     INTEGER = "org.apache.kafka.connect.converters.IntegerConverter"
@@ -84,7 +85,7 @@ class Envelope:
 
 
 #: Those whose values have the schemas of a registry.
-WITH_REGISTRY: Final = (Converter.AVRO, Converter.PROTOBUF, Converter.GLUE_AVRO)
+WITH_REGISTRY: Final = (Converter.AVRO, Converter.PROTOBUF, Converter.GLUE_AVRO, Converter.GLUE_PROTOBUF)
 SCHEMA_FILE: Final = "export.value.schema.file"
 _NESTING_MAX: Final = 200
 JSON: Final = Converter.JSON.value
@@ -100,10 +101,7 @@ _CONVERTERS: Final = (
     ),
     *(
         Choice(f"com.amazonaws.services.schemaregistry.kafkaconnect.{name}", refused=f"{what}: {_BYTES_WAY_OUT}")
-        for name, what in (
-            ("jsonschema.JsonSchemaConverter", "JSON under a schema of AWS Glue is not read"),
-            ("protobuf.ProtobufSchemaConverter", "Protobuf under a schema of AWS Glue is not read"),
-        )
+        for name, what in (("jsonschema.JsonSchemaConverter", "JSON under a schema of AWS Glue is not read"),)
     ),
 )
 #: Connect's default converter of headers, which is one of nothing else.

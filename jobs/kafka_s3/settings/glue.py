@@ -1,4 +1,4 @@
-"""AWS Glue's schema registry behind AWSKafkaAvroConverter: its properties, and what they are in the settings."""
+"""AWS Glue's schema registry behind its converters: their properties, and what they are in the settings."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from kafka_s3.settings.validation import ParsedConfig
 
 #: Whose options these are.
 GLUE_AVRO_CONVERTER: Final = "com.amazonaws.services.schemaregistry.kafkaconnect.AWSKafkaAvroConverter"
+GLUE_PROTOBUF_CONVERTER: Final = "com.amazonaws.services.schemaregistry.kafkaconnect.protobuf.ProtobufSchemaConverter"
+CONVERTERS: Final = (GLUE_AVRO_CONVERTER, GLUE_PROTOBUF_CONVERTER)
 DEFAULT_REGISTRY: Final = "default-registry"
 _NOT_WRITTEN = Ignored("nothing is registered: only producers use it")
 _AS_WRITTEN = Ignored("values are read with the schema that they name, as they were written")
@@ -34,9 +36,9 @@ class GlueSettings:
 
 
 def properties(side: str) -> tuple[Property, ...]:
-    """Those of one side's AWSKafkaAvroConverter."""
+    """Those of one side's converter."""
     prefix = f"{side}.converter."
-    only = AppliesWhen(f"{side}.converter", (GLUE_AVRO_CONVERTER,))
+    only = AppliesWhen(f"{side}.converter", CONVERTERS)
 
     def row(name: str, default: str | None, doc: str, **more: object) -> Property:
         return Property(f"{prefix}{name}", Kind.STRING, default, doc, applies_when=only, lenient=True, **more)  # type: ignore[arg-type]
@@ -70,11 +72,12 @@ def _ignored(prefix: str) -> tuple[Property, ...]:
         **dict.fromkeys(("tags", "metadata", "dataFormat"), _NOT_WRITTEN),
         "compression": Ignored("each value says whether it is compressed"),
         "avroRecordType": _AS_WRITTEN,
+        "protobufMessageType": _AS_WRITTEN,
         **dict.fromkeys(("cacheSize", "timeToLiveMillis"), _FEW),
         "userAgentApp": Ignored("it names the caller to Amazon alone"),
     }
     return tuple(
-        Property(f"{prefix}{name}", Kind.STRING, "", "An option of AWSKafkaAvroConverter.", status, lenient=True)
+        Property(f"{prefix}{name}", Kind.STRING, "", "An option of AWS Glue's converters.", status, lenient=True)
         for name, status in rows.items()
     )
 
@@ -82,7 +85,7 @@ def _ignored(prefix: str) -> tuple[Property, ...]:
 def build_glue(config: ParsedConfig, side: str) -> GlueSettings | None:
     """Glue's registry of one side's converter; `None` where it has none."""
     name = f"{side}.converter"
-    if not (config.sure(name) and config.reads(name) and config.text(name) == GLUE_AVRO_CONVERTER):
+    if not (config.sure(name) and config.reads(name) and config.text(name) in CONVERTERS):
         return None
     endpoint = config.optional(f"{name}.endpoint")
     return GlueSettings(

@@ -14,8 +14,8 @@ from kafka_s3.ports import KnownSchemas, RegisteredSchema, SchemaId
 
 ID_MAX: Final = 2**31 - 1
 _FILE_NAME: Final = re.compile(r"[1-9][0-9]{0,9}")
-_PROTO_NAME: Final = re.compile(r"[1-9][0-9]{0,9}\.proto")
 _GLUE_NAME: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_PROTO_NAME: Final = re.compile(rf"(?:{_FILE_NAME.pattern}|{_GLUE_NAME.pattern})\.proto")
 _EXAMPLE: Final = "Name each file by the id that the records carry: 1.avsc or 1.proto, 2.avsc or 2.proto, …"
 
 
@@ -133,7 +133,9 @@ def folder_registry(path: Path) -> MemoryRegistry:
     schemas: dict[SchemaId, RegisteredSchema] = {}
     for number, file in enumerate(files, 1):
         if _GLUE_NAME.fullmatch(file.stem):
-            schemas[file.stem] = RegisteredSchema(file.stem, _json_text(file), version=number)
+            is_proto = file.suffix == ".proto"
+            text, type = (_text(file), "PROTOBUF") if is_proto else (_json_text(file), "AVRO")
+            schemas[file.stem] = RegisteredSchema(file.stem, text, type, version=number)
             continue
         id = int(file.stem) if _FILE_NAME.fullmatch(file.stem) else 0
         if not 0 < id <= ID_MAX:

@@ -14,6 +14,7 @@ Values with a schema:
 
 - `avro`: as a schema registry's serializers write it.
 - `glue`: as those of AWS Glue write it.
+- `glue_protobuf`: Protobuf as those of AWS Glue write it.
 - `avro_group`: the values of a batch that have one schema.
 - `avro_weight`: how much memory a datum may become, beyond its values.
 - `protobuf`: as a schema registry's serializers write it.

@@ -76,6 +76,11 @@ def _with_schema(
 
             assert registry is not None, "AWSKafkaAvroConverter without Glue"
             made = GlueAvro(registry, key=key, columns=columns, binary=file.format is Format.AVRO)
+        case Converter.GLUE_PROTOBUF:
+            from kafka_s3.values.converters.glue_protobuf import GlueProtobuf
+
+            assert registry is not None, "ProtobufSchemaConverter without Glue"
+            made = GlueProtobuf(registry, key=key, columns=columns)
         case Converter.JSON if settings.schemas_enable:
             from kafka_s3.values.converters.envelope import EnvelopeJson
 

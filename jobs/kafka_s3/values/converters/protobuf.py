@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from kafka_s3.avro.model import Schema
 from kafka_s3.errors import ConfigurationError
@@ -35,46 +35,48 @@ _CHARS_MAX: Final = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Type:
-    """The message type that values name: its shape, and the schema of what that becomes."""
+class MessageType:
+    """The message type that values name: its shape, and the schema of what that becomes.
+
+    `head`: bytes in front of each message; `called`: what the schema is called, for reasons.
+    """
 
     shape: Shape
     schema: Schema
     head: int
+    called: str
 
 
-class ProtobufValues:
-    """The values, or keys, of one topic (ProtobufConverter).
+class Framing(Protocol):
+    """What stands in front of a message, and the type that it names."""
+
+    def by_head(self, values: Sequence[bytes | None]) -> Mapping[bytes | None, Sequence[int]]:
+        """Rows by what stands before their messages."""
+
+    def look_up(self, head: bytes) -> MessageType | str:
+        """The type, or why there is none."""
+
+
+class FramedProtobuf:
+    """Messages behind what one framing puts in front of them.
 
     Registry errors end a batch; what a record alone is to blame for makes it `Unwritable`. `columns`: a record that
-    Arrow's columns cannot hold is refused too, as Parquet needs it. `ConfigurationError` without the compiler.
+    Arrow's columns cannot hold is refused too, as Parquet needs it. `converter`: who needs the compiler:
+    `ConfigurationError` without it.
     """
 
-    def __init__(
-        self,
-        registry: SchemaRegistry,
-        subject_names: SubjectNames,
-        topic: str,
-        options: Options,
-        *,
-        key: bool,
-        columns: bool = False,
-    ) -> None:
+    def __init__(self, framing: Framing, converter: str, *, key: bool, columns: bool = False) -> None:
         try:
             need_compiler()
         except CompilerMissing:
             raise ConfigurationError(
-                "ProtobufConverter needs protoc, which is not installed where records are read.",
+                f"{converter} needs protoc, which is not installed where records are read.",
                 next="Install the extra there: pip install 'kafka-s3[protobuf]'.",
             ) from None
-        self._registry = registry
-        self._subject_names = subject_names
-        self._topic = topic
-        self._options = options
-        self._key = key
+        self._framing = framing
         self._columns = columns
         self._stage = Stage.KEY_CONVERTER if key else Stage.VALUE_CONVERTER
-        self._known: dict[bytes, _Type | str] = {}
+        self._known: dict[bytes, MessageType | str] = {}
         self._known_chars = 0
 
     def __call__(self, values: Sequence[bytes | None]) -> AvroRows:
@@ -82,18 +84,18 @@ class ProtobufValues:
         groups: list[Group] = []
         group_of: list[int] = [0] * len(values)
         places: Sequence[int] = range(len(values))
-        by_head = _by_head(values)
+        by_head = self._framing.by_head(values)
         if len(by_head) > 1 or None in by_head:
             places = [0] * len(values)
         for head, rows in by_head.items():
             found = Tombstone() if head is None else self._type(head)
-            if not isinstance(found, _Type):
+            if not isinstance(found, MessageType):
                 for row in rows:
                     excluded[row] = found if isinstance(found, Tombstone) else self._bad(found, values[row])
                 continue
             everything = len(rows) == len(values)
             chosen: Sequence[Any] = values if everything else [values[row] for row in rows]
-            group = MessageGroup(found.shape, found.schema, chosen, found.head)
+            group = MessageGroup(found.shape, found.schema, chosen, found.head, found.called)
             for place, refused in group.check(self._stage, self._columns).items():
                 excluded[place if everything else rows[place]] = refused
             if isinstance(places, list):
@@ -107,12 +109,12 @@ class ProtobufValues:
     def _bad(self, why: str, value: bytes | None) -> Unwritable:
         return Unwritable(f"{why} ({shown(value)})", self._stage)
 
-    def _type(self, head: bytes) -> _Type | str:
+    def _type(self, head: bytes) -> MessageType | str:
         """The message type that the beginning of a value names, or why there is none."""
         found = self._known.get(head)
         if found is None:
-            found = self._look_up(head)
-            chars = len(found.schema.text if isinstance(found, _Type) else found)
+            found = self._framing.look_up(head)
+            chars = len(found.schema.text if isinstance(found, MessageType) else found)
             if len(self._known) >= _KNOWN_MAX or self._known_chars + chars > _CHARS_MAX:
                 self._known.clear()
                 self._known_chars = 0
@@ -120,7 +122,40 @@ class ProtobufValues:
             self._known_chars += chars
         return found
 
-    def _look_up(self, head: bytes) -> _Type | str:
+
+class ProtobufValues(FramedProtobuf):
+    """The values, or keys, of one topic (ProtobufConverter)."""
+
+    def __init__(
+        self,
+        registry: SchemaRegistry,
+        subject_names: SubjectNames,
+        topic: str,
+        options: Options,
+        *,
+        key: bool,
+        columns: bool = False,
+    ) -> None:
+        framing = ConfluentFraming(registry, subject_names, topic, options, key=key)
+        super().__init__(framing, "ProtobufConverter", key=key, columns=columns)
+
+
+class ConfluentFraming:
+    """A zero byte, a schema's id, and which message of the schema it is."""
+
+    def __init__(
+        self, registry: SchemaRegistry, subject_names: SubjectNames, topic: str, options: Options, *, key: bool
+    ) -> None:
+        self._registry = registry
+        self._subject_names = subject_names
+        self._topic = topic
+        self._options = options
+        self._key = key
+
+    def by_head(self, values: Sequence[bytes | None]) -> Mapping[bytes | None, Sequence[int]]:
+        return _by_head(values)
+
+    def look_up(self, head: bytes) -> MessageType | str:
         if len(head) < _HEAD:
             return f"not Protobuf of a schema registry: {len(head)} bytes, where a zero byte and a schema's id take 5"
         if head[0] != 0:
@@ -138,7 +173,7 @@ class ProtobufValues:
             return f"not Protobuf of a schema registry: {error}"
         return self._made(id, registered, indexes, end)
 
-    def _made(self, id: int, registered: RegisteredSchema, indexes: tuple[int, ...], end: int) -> _Type | str:
+    def _made(self, id: int, registered: RegisteredSchema, indexes: tuple[int, ...], end: int) -> MessageType | str:
         try:
             compiled = schemas(registered.text, registered.names, registered.references)
             shape = shape_of(compiled, indexes, self._options)
@@ -146,7 +181,7 @@ class ProtobufValues:
             schema = protobuf_schema(shape, version)
         except (ProtoError, InvalidSchema) as error:
             return f"the schema of the id {id} cannot be used: {error}"
-        return _Type(shape, Schema(schema.text, id, version), end)
+        return MessageType(shape, Schema(schema.text, id, version), end, f"the id {id}")
 
     def _subject(self, shape: Shape) -> str:
         match self._subject_names:

@@ -23,13 +23,17 @@ def reader_of(shape: Shape) -> Reader:
 
 
 class MessageGroup(Group):
-    """All the messages of a batch that have one type; refused ones among them. `head`: bytes in front of each."""
+    """All the messages of a batch that have one type; refused ones among them.
+
+    `head`: bytes in front of each; `called`: what their schema is called, for reasons.
+    """
 
     has_datums = False
 
-    def __init__(self, shape: Shape, schema: Schema, values: Sequence[bytes], head: int) -> None:
+    def __init__(self, shape: Shape, schema: Schema, values: Sequence[bytes], head: int, called: str) -> None:
         self._shape = shape
         self._reader = reader_of(shape)
+        self._called = called
         self._read: dict[int, Any] = {}  # what was read by itself
         self._long: dict[int, Any] = {}  # of that, what is long: arrays in it make their items when they are read
         super().__init__(schema, values, head)
@@ -73,8 +77,7 @@ class MessageGroup(Group):
                         self._read[place] = self._reader.read(value, self.head)
                     slow.append(place)
             except NotAMessage as error:
-                id = int.from_bytes(value[1:5], "big")
-                text = f"not a value of the schema of the id {id}: {error} ({shown(value)})"
+                text = f"not a value of the schema of {self._called}: {error} ({shown(value)})"
                 self._refused[place] = Unwritable(text, stage)
         self._slow = slow
         if columns:
