@@ -171,7 +171,7 @@ def _glue_protobuf(draw: st.DrawFn, columns: bool) -> Batch:
         message = chosen.type()
         fill(draw, message, depth=2, entries=1)
         raw = bytes([len(others)]) + message.SerializeToString()
-        cases.append(Case(_glue_bytes(raw, compressed=bool(number % 2)), expected(message, glue=True)))
+        cases.append(Case(glue_bytes(raw, compressed=bool(number % 2)), expected(message, glue=True)))
     return Batch(cases, glue_schema(name), chosen.registered)
 
 
@@ -311,14 +311,10 @@ ENVELOPE, TYPED, PLAIN = "JsonConverter", "JsonConverter and a schema file", "Js
 #: Every choice of a converter and what changes what it takes; a converter that is not here fails the tests.
 _KINDS: Mapping[Converter, Sequence[Kind]] = {
     Converter.AVRO: (Kind("AvroConverter", Converter.AVRO, _avro, _REGISTRY),),
-<<<<<<< HEAD
     Converter.GLUE_AVRO: (Kind(GLUE, Converter.GLUE_AVRO, _glue, {"registry.name": "shop"}),),
-=======
-    Converter.GLUE_AVRO: (Kind("AWSKafkaAvroConverter", Converter.GLUE_AVRO, _glue, {"registry.name": "shop"}),),
     Converter.GLUE_PROTOBUF: (
         Kind("ProtobufSchemaConverter", Converter.GLUE_PROTOBUF, _glue_protobuf, {"registry.name": "shop"}),
     ),
->>>>>>> b39e0d8 (ProtobufSchemaConverter of AWS Glue: Protobuf behind Glue's header, mapped as ProtobufConverter maps it)
     Converter.PROTOBUF: (Kind("ProtobufConverter", Converter.PROTOBUF, _protobuf, _REGISTRY),),
     Converter.JSON: (
         Kind(ENVELOPE, Converter.JSON, _envelopes, {"schemas.enable": "true"}),

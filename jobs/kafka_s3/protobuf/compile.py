@@ -11,8 +11,8 @@ import importlib.util
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -79,6 +79,13 @@ class Schemas:
         for each in message.nested_type:
             self._index(each, name)
 
+    @cached_property
+    def by_name(self) -> tuple[tuple[int, ...], ...]:
+        """The indexes of every message of the file in the order of their full names, maps' entries among them."""
+        file = self.files[self.main.name]
+        found = dict(_indexed(file.message_type, file.package, ()))
+        return tuple(found[name] for name in sorted(found))
+
     def message(self, indexes: Sequence[int]) -> Descriptor:
         """The message type of these indexes; `ProtoError` if there is none."""
         first, *rest = indexes
@@ -93,6 +100,15 @@ class Schemas:
                 raise ProtoError(f"the message index {quoted(index)} is past the {len(nested)} inside {named(owner)}")
             found = found.nested_types_by_name[nested[index]]
         return found
+
+
+def _indexed(
+    messages: Sequence[descriptor_pb2.DescriptorProto], scope: str, outer: tuple[int, ...]
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for place, message in enumerate(messages):
+        name, indexes = f"{scope}.{message.name}" if scope else message.name, (*outer, place)
+        yield name, indexes
+        yield from _indexed(message.nested_type, name, indexes)
 
 
 @lru_cache(maxsize=32)  # the descriptors of a schema take some hundred times its text

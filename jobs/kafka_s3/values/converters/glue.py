@@ -26,7 +26,7 @@ _PLAIN, _ZLIB = 0, 5
 _ZLIB_HEAD: Final = bytes((_VERSION, _ZLIB))
 _AVAILABLE: Final = "AVAILABLE"
 #: What compressed data may stand for: these bytes, and so many for each of its own.
-ROOM: Final = 16 * 1024 * 1024
+_ROOM: Final = 16 * 1024 * 1024
 _TIMES_MAX: Final = 8
 #: It may hold the values of so many bytes, or of its own if these are more: zlib makes a thousand bytes of one, and
 #: each may be a value that takes most of a microsecond.
@@ -106,12 +106,13 @@ def is_compressed(values: Sequence[bytes | None]) -> bool:
 
 
 def inflated(
-    values: Sequence[bytes | None], refused: dict[int, Excluded], stage: Stage, room: int = ROOM
+    values: Sequence[bytes | None], refused: dict[int, Excluded], stage: Stage, room: int | None = None
 ) -> list[bytes | None]:
     """The values behind their headers as they were before compression; null for those that go into `refused`.
 
-    `room`: the bytes that one may stand for, beside eight times its own.
+    `room`: the bytes that one may stand for beside eight times its own; unless given, 16 MiB.
     """
+    room = _ROOM if room is None else room
     return [_plain(index, value, refused, stage, room) for index, value in enumerate(values)]
 
 

@@ -6,15 +6,12 @@ full names, those of maps' entries and those within others too; then the message
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from typing import Final
-
-from google.protobuf import descriptor_pb2
 
 from kafka_s3.avro.model import Schema
 from kafka_s3.ports import SchemaRegistry
-from kafka_s3.protobuf.compile import ProtoError, Schemas, schemas
+from kafka_s3.protobuf.compile import ProtoError, schemas
 from kafka_s3.protobuf.options import Options
 from kafka_s3.protobuf.shapes import shape_of
 from kafka_s3.values.converters.avro import AvroRows
@@ -72,7 +69,7 @@ class GlueMessages:
         what = f"the schema version {registered.id} of AWS Glue"
         try:
             compiled = schemas(registered.text, registered.names, registered.references)
-            indexes = _messages(compiled)
+            indexes = compiled.by_name
             if place >= len(indexes):
                 return f"{what} has {len(indexes)} messages, and the value is of another one behind these"
             shape = shape_of(compiled, indexes[place], OPTIONS)
@@ -100,20 +97,3 @@ def _place(data: bytes) -> int | None:
     if not data or data[-1] >= 0x80:
         return None
     return sum((byte & 0x7F) << (7 * place) for place, byte in enumerate(data))
-
-
-@lru_cache(maxsize=256)
-def _messages(compiled: Schemas) -> tuple[tuple[int, ...], ...]:
-    """The indexes of every message of the file, in the order of their full names."""
-    file = compiled.files[compiled.main.name]
-    found = dict(_named(file.message_type, file.package, ()))
-    return tuple(found[name] for name in sorted(found))
-
-
-def _named(
-    messages: Sequence[descriptor_pb2.DescriptorProto], scope: str, outer: tuple[int, ...]
-) -> Iterator[tuple[str, tuple[int, ...]]]:
-    for place, message in enumerate(messages):
-        name, indexes = f"{scope}.{message.name}" if scope else message.name, (*outer, place)
-        yield name, indexes
-        yield from _named(message.nested_type, name, indexes)
