@@ -38,7 +38,7 @@ FLOORS: Final[tuple[tuple[str, ...], ...]] = (
     ("values.formats",),
     ("values.rows",),
     ("settings",),
-    ("protobuf",),
+    ("json_schema", "protobuf"),
     ("adapters.retry_policy", "avro", "bounds", "joda", "ports", "user_defined"),
     ("dead_letter",),
     ("records", "errors", "sentences"),
@@ -98,7 +98,7 @@ KNOWS: Final[Mapping[str, str]] = {
     "adapters.s3": "adapters.retry adapters.retry_policy errors ports settings user_defined",
     "adapters.retry": "errors settings",
     "adapters.watched": "ports ranges records",
-    "values.converters": "avro errors ports protobuf records settings shown values.formats values.rows",
+    "values.converters": "avro errors json_schema ports protobuf records settings shown values.formats values.rows",
     "values.partitioners": "avro errors joda naming records settings shown user_defined values.rows",
     "values.transforms": (
         "avro errors ports records settings shown user_defined values.converters values.formats values.rows"
@@ -106,8 +106,9 @@ KNOWS: Final[Mapping[str, str]] = {
     "values.formats": "avro errors settings user_defined values.rows",
     "values.rows": "avro ranges records",
     "naming": "file_template",
-    "settings": "avro errors file_template joda naming protobuf shown signing user_defined",
+    "settings": "avro errors file_template joda json_schema naming protobuf shown signing user_defined",
     "protobuf": "avro shown",
+    "json_schema": "shown",
     "avro": "shown",
     "bounds": "naming",
     "joda": "shown",

@@ -19,6 +19,7 @@ what the words mean. A room knows only rooms further down, in this order:
 - `values`: bytes of Kafka to rows to bytes of objects.
 - `settings`: a connector file as frozen values.
 - `protobuf`: schemas and messages of Protobuf.
+- `json_schema`: what a JSON Schema says.
 - `avro`: schemas and values under them.
 - `joda`: times, zones and patterns as Joda-Time has them.
 

@@ -274,8 +274,9 @@ class RegisteredSchema:
     """What a registry holds under an id: the schema as it was registered, of type AVRO, JSON or PROTOBUF.
 
     `references`: the schemas it refers to, and those they refer to, each before those that need it. `names`: what each
-    of these is called where it is referred to: of PROTOBUF the path that imports it; empty for AVRO, whose types say.
-    `version`: where the id is that of a version. `status`: Glue's word for whether it may be used.
+    of these is called where it is referred to: of PROTOBUF the path that imports it, of JSON the address; empty for
+    AVRO, whose types say. `version`: where the id is that of a version. `status`: Glue's word for whether it may be
+    used.
     """
 
     id: SchemaId

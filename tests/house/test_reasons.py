@@ -14,7 +14,7 @@ from kafka_s3.shown import named, plain, printable, printable_lines, quoted, sai
 
 ENGINE = Path(__file__).parents[2] / "jobs" / "kafka_s3"
 #: Where records are read and reasons are made.
-ROOMS = ("values", "avro", "protobuf", "joda/timestamps.py", "write/routing.py", "write/writer.py")
+ROOMS = ("values", "avro", "json_schema", "protobuf", "joda/timestamps.py", "write/routing.py", "write/writer.py")
 #: What makes a reason of its arguments.
 MAKERS = {
     "ColumnsError",
@@ -28,6 +28,8 @@ MAKERS = {
     "UserCodeFailed",
     "Incompatible",
     "ProtoError",
+    "JsonSchemaError",
+    "NoReference",
     "_NoValue",
     "InvalidSchema",
     "SchemaError",

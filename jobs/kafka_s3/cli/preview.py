@@ -121,7 +121,9 @@ def _registries(settings: Settings, schemas: Path | None) -> Registries:
         return Registries()
     if schemas is None:
         names = " and ".join(sorted(each.value.rpartition(".")[2] for each in asking))
-        files = "<id>.proto" if {Converter.PROTOBUF, Converter.GLUE_PROTOBUF} & asking else "<id>.avsc"
+        kinds = dict.fromkeys((Converter.PROTOBUF, Converter.GLUE_PROTOBUF), "<id>.proto")
+        kinds[Converter.JSON_SCHEMA] = "<id>.json"
+        files = " and ".join(sorted({kinds.get(each, "<id>.avsc") for each in asking}))
         raise click.UsageError(f"Schemas are read by {names}: give them as --schemas DIR with {files}.")
     registry = folder_registry(schemas)
     return Registries(registry, registry)

@@ -10,6 +10,7 @@ from typing import Final
 
 from kafka_s3.avro.parse import SchemaError, parse_avro
 from kafka_s3.errors import ConfigurationError
+from kafka_s3.json_schema.options import Options as JsonSchemaOptions
 from kafka_s3.protobuf.options import Options
 from kafka_s3.settings import glue, inference, registry, validators
 from kafka_s3.settings.files import ANYWHERE, read_limited
@@ -17,7 +18,7 @@ from kafka_s3.settings.glue import GlueSettings, build_glue
 from kafka_s3.settings.inference import SCHEMA, InferenceSettings, build_inference, infers
 from kafka_s3.settings.properties import AppliesWhen, Choice, Ignored, Kind, Property, PropertyPrefix
 from kafka_s3.settings.reach import Reach
-from kafka_s3.settings.registry import OPTIONS, SIDES, RegistrySettings, SubjectNames, build_protobuf, build_registry
+from kafka_s3.settings.registry import OPTIONS, SIDES, RegistrySettings, SubjectNames, build_options, build_registry
 from kafka_s3.settings.validation import ParsedConfig
 from kafka_s3.shown import plain
 
@@ -30,6 +31,7 @@ class Converter(enum.Enum):
     JSON = "org.apache.kafka.connect.json.JsonConverter"
     AVRO = "io.confluent.connect.avro.AvroConverter"
     PROTOBUF = "io.confluent.connect.protobuf.ProtobufConverter"
+    JSON_SCHEMA = "io.confluent.connect.json.JsonSchemaConverter"
     GLUE_AVRO = "com.amazonaws.services.schemaregistry.kafkaconnect.AWSKafkaAvroConverter"
     GLUE_PROTOBUF = "com.amazonaws.services.schemaregistry.kafkaconnect.protobuf.ProtobufSchemaConverter"
     BOOLEAN = "org.apache.kafka.connect.converters.BooleanConverter"
@@ -58,6 +60,7 @@ class ConverterSettings:
     registry: RegistrySettings | GlueSettings | None = None
     subject_names: SubjectNames = SubjectNames.TOPIC
     protobuf: Options = Options()
+    json_schema: JsonSchemaOptions = JsonSchemaOptions()
 
     @property
     def has_schema(self) -> bool:
@@ -85,7 +88,10 @@ class Envelope:
 
 
 #: Those whose values have the schemas of a registry.
-WITH_REGISTRY: Final = (Converter.AVRO, Converter.PROTOBUF, Converter.GLUE_AVRO, Converter.GLUE_PROTOBUF)
+WITH_REGISTRY: Final = (
+    *(Converter.AVRO, Converter.PROTOBUF, Converter.JSON_SCHEMA),
+    *(Converter.GLUE_AVRO, Converter.GLUE_PROTOBUF),
+)
 SCHEMA_FILE: Final = "export.value.schema.file"
 _NESTING_MAX: Final = 200
 JSON: Final = Converter.JSON.value
@@ -95,10 +101,6 @@ _BYTES_WAY_OUT: Final = (
 )
 _CONVERTERS: Final = (
     *(Choice(converter.value) for converter in Converter),
-    Choice(
-        "io.confluent.connect.json.JsonSchemaConverter",
-        refused=f"JSON under a schema of the registry is not read: {_BYTES_WAY_OUT}",
-    ),
     *(
         Choice(f"com.amazonaws.services.schemaregistry.kafkaconnect.{name}", refused=f"{what}: {_BYTES_WAY_OUT}")
         for name, what in (("jsonschema.JsonSchemaConverter", "JSON under a schema of AWS Glue is not read"),)
@@ -110,13 +112,7 @@ _NO_HEADERS: Final = f"Connect does not take it for headers either: set {SIMPLE_
 _HEADER_CONVERTERS: Final = (
     Choice(SIMPLE_HEADERS),
     *(Choice(each.value) for each in Converter if each not in WITH_REGISTRY),
-    *(
-        Choice(name, refused=_NO_HEADERS)
-        for name in (
-            *(each.value for each in WITH_REGISTRY),
-            "io.confluent.connect.json.JsonSchemaConverter",
-        )
-    ),
+    *(Choice(name, refused=_NO_HEADERS) for name in (each.value for each in WITH_REGISTRY)),
 )
 KEYS: Final = AppliesWhen(
     "store.kafka.keys",
@@ -306,7 +302,8 @@ def build_converter(config: ParsedConfig, side: str) -> ConverterSettings:
         inference=inferred,
         registry=build_registry(config, side) or build_glue(config, side),
         subject_names=SubjectNames(config.text_in_effect(f"{prefix}.{side}.subject.name.strategy")),
-        protobuf=build_protobuf(config, side),
+        protobuf=build_options(Options, config, side),
+        json_schema=build_options(JsonSchemaOptions, config, side),
     )
 
 

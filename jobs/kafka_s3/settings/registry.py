@@ -1,15 +1,16 @@
-"""The schema registry behind AvroConverter and ProtobufConverter: its properties, rules about them, and what they are
-in the settings."""
+"""The schema registry behind AvroConverter, ProtobufConverter and JsonSchemaConverter: its properties, rules about
+them, and what they are in the settings."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from kafka_s3.errors import Problem
+from kafka_s3.json_schema.options import Options as JsonSchemaOptions
 from kafka_s3.protobuf.options import Options
 from kafka_s3.settings import validators
 from kafka_s3.settings.kafka_client import Client, ClientLayer, translate_stores
@@ -30,7 +31,8 @@ from kafka_s3.settings.variables import Given
 #: Whose options these are.
 AVRO_CONVERTER: Final = "io.confluent.connect.avro.AvroConverter"
 PROTOBUF_CONVERTER: Final = "io.confluent.connect.protobuf.ProtobufConverter"
-CONVERTERS: Final = (AVRO_CONVERTER, PROTOBUF_CONVERTER)
+JSON_SCHEMA_CONVERTER: Final = "io.confluent.connect.json.JsonSchemaConverter"
+CONVERTERS: Final = (AVRO_CONVERTER, PROTOBUF_CONVERTER, JSON_SCHEMA_CONVERTER)
 SIDES: Final = ("value", "key")
 #: What the options of a converter begin with, a misspelt one among them.
 OPTIONS: Final = tuple(f"{side}.converter." for side in SIDES)
@@ -41,6 +43,9 @@ _TOKENS: Final = "is not supported: set bearer.auth.credentials.source=STATIC_TO
 _NOT_WRITTEN = Ignored("nothing is registered: only producers use it")
 _AS_WRITTEN = Ignored("schemas are kept as their producers wrote them")
 _FEW = Ignored("schemas are few and small")
+_Options = TypeVar("_Options", Options, JsonSchemaOptions)
+#: An option of ProtobufConverter and of JsonSchemaConverter.
+_OF_BOTH: Final = "generalized.sum.type.support"
 _URL: Final = "schema.registry.url"
 _SOURCE: Final = "basic.auth.credentials.source"
 _USER_INFO: Final = ("basic.auth.user.info", "schema.registry.basic.auth.user.info")
@@ -77,7 +82,7 @@ class RegistrySettings:
 
 
 def properties(side: str) -> tuple[Property, ...]:
-    """Those of one side's AvroConverter or ProtobufConverter."""
+    """Those of one side's converter with a registry."""
     prefix = f"{side}.converter."
     only = AppliesWhen(f"{side}.converter", CONVERTERS)
     return (
@@ -102,6 +107,7 @@ def properties(side: str) -> tuple[Property, ...]:
         ),
         *_login_rows(prefix, only),
         *_protobuf_rows(side),
+        *_json_schema_rows(side),
         *_ignored_rows(prefix),
     )
 
@@ -144,7 +150,7 @@ def _protobuf_rows(side: str) -> tuple[Property, ...]:
     """What changes the fields of a message (`protobuf.options`)."""
     docs = {
         "enhanced.protobuf.schema.support": "Keep packages in the names of messages and enums.",
-        "generalized.sum.type.support": "Mark enums and oneofs as Connect's own, for other converters.",
+        _OF_BOTH: "Mark enums and oneofs as Connect's own, for other converters.",
         "flatten.unions": "Make the fields of a oneof fields of its message, not of a struct of their own.",
         "generate.index.for.unions": "Append the index of a oneof to the name of its struct.",
         "generate.struct.for.nulls": "Replace an absent message by a struct of defaults.",
@@ -154,26 +160,40 @@ def _protobuf_rows(side: str) -> tuple[Property, ...]:
         "wrapper.for.nullables": "Make only wrappers (google.protobuf.Int32Value …) nullable, not plain numbers.",
         "wrapper.for.raw.primitives": "Read a wrapper as the value inside, also at the root.",
     }
-    only = AppliesWhen(f"{side}.converter", (PROTOBUF_CONVERTER,))
-    defaults = Options()
+    both = (PROTOBUF_CONVERTER, JSON_SCHEMA_CONVERTER)
     return tuple(
-        Property(
-            f"{side}.converter.{name}",
-            Kind.BOOLEAN,
-            bool(getattr(defaults, name.replace(".", "_"))),
-            doc,
-            shapes=True,
-            applies_when=only,
-            lenient=True,
-        )
+        _option(side, name, doc, both if name == _OF_BOTH else both[:1], default=_default(Options(), name))
         for name, doc in docs.items()
     )
 
 
-def build_protobuf(config: ParsedConfig, side: str) -> Options:
-    """The options of a ProtobufConverter; the defaults where there is another."""
-    names = [each.name for each in fields(Options)]
-    return Options(**{name: config.in_effect(f"{side}.converter.{name.replace('_', '.')}") is True for name in names})
+def _json_schema_rows(side: str) -> tuple[Property, ...]:
+    """What changes the schema that a JSON Schema becomes (`json_schema.options`)."""
+    docs = {
+        "use.optional.for.nonrequired": "Read a property that is missing as null unless it is required; otherwise its"
+        " record is bad.",
+        "ignore.modern.dialects": "Read schemas of 2019-09 and 2020-12 as those of draft 7.",
+    }
+    only = (JSON_SCHEMA_CONVERTER,)
+    defaults = JsonSchemaOptions()
+    return tuple(_option(side, name, doc, only, default=_default(defaults, name)) for name, doc in docs.items())
+
+
+def _option(side: str, name: str, doc: str, converters: tuple[str, ...], *, default: bool) -> Property:
+    only = AppliesWhen(f"{side}.converter", converters)
+    return Property(
+        f"{side}.converter.{name}", Kind.BOOLEAN, default, doc, shapes=True, applies_when=only, lenient=True
+    )
+
+
+def _default(options: Options | JsonSchemaOptions, name: str) -> bool:
+    return bool(getattr(options, name.replace(".", "_")))
+
+
+def build_options(kind: type[_Options], config: ParsedConfig, side: str) -> _Options:
+    """The options of a converter; the defaults where there is another."""
+    names = [each.name for each in fields(kind)]
+    return kind(**{name: config.in_effect(f"{side}.converter.{name.replace('_', '.')}") is True for name in names})
 
 
 def _ignored_rows(prefix: str) -> tuple[Property, ...]:
@@ -195,17 +215,18 @@ def _ignored_rows(prefix: str) -> tuple[Property, ...]:
         "avro.use.logical.type.converters",
         "specific.avro.reader",
     )
+    json_only = ("object.additional.properties", "json.write.dates.iso8601", "json.oneof.for.nullables")
     cached = ("max.schemas.per.subject", "schemas.cache.config", "latest.cache.size", "latest.cache.ttl.sec")
     reading = {
         **dict.fromkeys(writing, _NOT_WRITTEN),
         **dict.fromkeys(as_written, _AS_WRITTEN),
+        **dict.fromkeys(json_only, _NOT_WRITTEN),
+        "json.fail.unknown.properties": Ignored("properties without a schema are left out, as Connect does"),
         **dict.fromkeys(cached, _FEW),
         "use.latest.version": Ignored("every value is read with the schema that it names"),
     }
     return tuple(
-        Property(
-            f"{prefix}{name}", Kind.STRING, "", "An option of AvroConverter or ProtobufConverter.", status, lenient=True
-        )
+        Property(f"{prefix}{name}", Kind.STRING, "", "An option of a converter with a registry.", status, lenient=True)
         for name, status in reading.items()
     )
 

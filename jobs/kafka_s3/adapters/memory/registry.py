@@ -16,7 +16,8 @@ ID_MAX: Final = 2**31 - 1
 _FILE_NAME: Final = re.compile(r"[1-9][0-9]{0,9}")
 _GLUE_NAME: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PROTO_NAME: Final = re.compile(rf"(?:{_FILE_NAME.pattern}|{_GLUE_NAME.pattern})\.proto")
-_EXAMPLE: Final = "Name each file by the id that the records carry: 1.avsc or 1.proto, 2.avsc or 2.proto, …"
+_JSON_NAME: Final = re.compile(rf"{_FILE_NAME.pattern}\.json")
+_EXAMPLE: Final = "Name each file by the id that the records carry: 1.avsc, 1.proto or 1.json, …"
 
 
 class MemoryRegistry:
@@ -53,7 +54,8 @@ class MemoryRegistry:
     ) -> int:
         """The id of a schema, now the newest version of a subject unless it was one; the same one in every subject.
 
-        `references`: subjects and versions of what it refers to. `names`: what a schema of PROTOBUF imports each as.
+        `references`: subjects and versions of what it refers to. `names`: what a schema of PROTOBUF or JSON
+        calls each.
         """
         with self._lock:
             texts: list[str] = []
@@ -61,10 +63,10 @@ class MemoryRegistry:
             for number, (referred, version) in enumerate(references):
                 needed = self._schemas[self._subjects[referred][version - 1]]
                 texts += [*needed.references, needed.text]
-                if type == "PROTOBUF":
+                if type in ("PROTOBUF", "JSON"):
                     imported = {**dict(zip(needed.names, needed.references, strict=True)), **imported}
                     imported[names[number]] = needed.text
-            if type == "PROTOBUF":
+            if type in ("PROTOBUF", "JSON"):
                 schema = RegisteredSchema(0, text, type, tuple(imported.values()), tuple(imported))
             else:
                 schema = RegisteredSchema(0, text, type, tuple(dict.fromkeys(texts)))
@@ -118,18 +120,23 @@ class MemoryRegistry:
 
 
 def folder_registry(path: Path) -> MemoryRegistry:
-    """The schemas of a folder's files `<id>.avsc` and `<id>.proto`; ascending ids are the versions 1, 2, … of every
-    subject. All other `.proto` files below the folder may be imported, by their paths in it. Files named by the id of a
-    version in Glue are that version, numbered in the order of their names."""
+    """The schemas of a folder's files `<id>.avsc`, `<id>.proto` and `<id>.json` (JSON Schema); ascending ids are the
+    versions 1, 2, … of every subject. All other `.proto` and `.json` files below the folder may be referred to, by
+    their paths in it. Files named by the id of a version in Glue are that version, numbered in the order of their
+    names."""
     try:
         protos = {each.relative_to(path).as_posix(): each for each in sorted(path.rglob("*.proto"))}
+        jsons = {each.relative_to(path).as_posix(): each for each in sorted(path.rglob("*.json"))}
         files = sorted(each for each in path.iterdir() if each.suffix == ".avsc")
     except OSError as error:
         raise ConfigurationError(f"The folder of schemas {path} cannot be read: {error.strerror}.") from error
     files += [protos.pop(name) for name in list(protos) if _PROTO_NAME.fullmatch(name)]
+    own = [jsons.pop(name) for name in list(jsons) if _JSON_NAME.fullmatch(name)]
+    files += own
     if not files:
         raise ConfigurationError(f"There are no schemas in {path}.", next=_EXAMPLE)
     imported = {name: _text(each) for name, each in protos.items()}
+    referred = {name: _json_text(each) for name, each in jsons.items()} if own else {}
     schemas: dict[SchemaId, RegisteredSchema] = {}
     for number, file in enumerate(files, 1):
         if _GLUE_NAME.fullmatch(file.stem):
@@ -144,6 +151,8 @@ def folder_registry(path: Path) -> MemoryRegistry:
             raise ConfigurationError(f"{file} has the id of another schema, {id}.", next=_EXAMPLE)
         if file.suffix == ".proto":
             schemas[id] = RegisteredSchema(id, _text(file), "PROTOBUF", tuple(imported.values()), tuple(imported))
+        elif file.suffix == ".json":
+            schemas[id] = RegisteredSchema(id, _json_text(file), "JSON", tuple(referred.values()), tuple(referred))
         else:
             schemas[id] = RegisteredSchema(id, _json_text(file))
     ids = sorted(id for id in schemas if isinstance(id, int))

@@ -120,10 +120,10 @@ class ConfluentRegistry:
         return versions
 
     def _texts(self, id: int, answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """All that a schema refers to, each before those that need it; and of PROTOBUF what each is imported as."""
+        """All that a schema refers to, each before those that need it; and, but of AVRO, what each is called there."""
         found: dict[Reference, Answer] = {}
         self._follow(f"schema {id}", answer.references, found, ())
-        if answer.type != "PROTOBUF":
+        if answer.type not in ("PROTOBUF", "JSON"):
             return tuple(dict.fromkeys(each.text for each in found.values())), ()
         imported: dict[str, str] = {}
         for each in (answer, *reversed(found.values())):  # of two of one name that of the schema itself

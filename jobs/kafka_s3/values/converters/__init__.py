@@ -21,9 +21,12 @@ Values with a schema:
 - `protobuf_group`: the messages of a batch that have one type.
 - `protobuf_schema`: the schema that ProtobufConverter gives a message type.
 - `protobuf_weight`: how much memory a message may become, beyond its values.
+- `json_schema`: JSON under a JSON Schema of a registry.
+- `json_schema_connect`: the Connect schema that JsonSchemaConverter gives a JSON Schema.
 - `envelope`: JsonConverter's `{"schema": ..., "payload": ...}`.
 - `connect_schema`: the schema of an envelope.
 - `connect_avro`: that schema as an Avro schema.
+- `connect_unions`: which schema of a union a value has.
 - `connect_values`: the payload, one record at a time, with a reason where it is bad.
 - `connect_fast`: the payload, at C speed.
 - `connect_weight`: how much memory a payload may become.

@@ -71,6 +71,12 @@ def _with_schema(
 
             assert registry is not None, "ProtobufConverter without a schema registry"
             made = ProtobufValues(registry, settings.subject_names, topic, settings.protobuf, key=key, columns=columns)
+        case Converter.JSON_SCHEMA:
+            from kafka_s3.values.converters.json_schema import JsonSchemaValues
+
+            assert registry is not None, "JsonSchemaConverter without a schema registry"
+            options = settings.json_schema
+            made = JsonSchemaValues(registry, settings.subject_names, topic, options, key=key, columns=columns)
         case Converter.GLUE_AVRO:
             from kafka_s3.values.converters.glue import GlueAvro
 

@@ -68,6 +68,8 @@ def _kind(schema: ConnectSchema, fill: bool) -> tuple[Any, _Fix | None]:
             return _DICT[str, kind], None if fix is None else _each_value(fix)
         case "map":
             raise _NotFast
+        case "struct" if schema.union or schema.again is not None:
+            raise _NotFast
         case "struct":
             return _struct(schema, fill)
         case _:

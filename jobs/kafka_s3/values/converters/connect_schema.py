@@ -58,7 +58,9 @@ class ConnectField:
 class ConnectSchema:
     """One schema. `default` is JSON as the envelope has it, or `ABSENT`.
 
-    `key`: of a struct that others name by it. `again`: this is the struct of that key, whose fields are said there.
+    `key`: of a struct that others name by it. `again`: this is the struct of that key, whose fields are said there;
+    readers find it as `memo["again"]`. `union`: a struct of which a value has one field, and is what that says.
+    `entries`: of a map that is an array of objects with `key` and `value`, not of pairs.
     """
 
     type: str
@@ -73,6 +75,8 @@ class ConnectSchema:
     fields: tuple[ConnectField, ...] = ()
     key: str | None = None
     again: str | None = None
+    union: bool = False
+    entries: bool = False
     #: What was made of it, so that nested schemas are looked at once, not once for each level above them.
     memo: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -131,7 +135,7 @@ def _read(json: Any, depth: int) -> ConnectSchema:
     return ConnectSchema(
         kind,
         optional=json.get("optional") is True,
-        name=_logical_checked(_text(json, "name"), kind, json),
+        name=logical_checked(_text(json, "name"), kind, json.get("parameters")),
         version=_version(json.get("version")),
         doc=_text(json, "doc"),
         parameters=_parameters(json),
@@ -202,11 +206,11 @@ def _parameters(json: dict[str, Any]) -> dict[str, str]:
     return found
 
 
-def _logical_checked(name: str | None, kind: str, json: dict[str, Any]) -> str | None:
+def logical_checked(name: str | None, kind: str, parameters: Any) -> str | None:
+    """The name, if it is none of Connect's own types or one of this type."""
     if name in _LOGICAL and kind != _LOGICAL[name]:
         raise InvalidSchema(f"{name} is a name of {_LOGICAL[name]}, not of {kind}")
     if name == DECIMAL:
-        parameters = json.get("parameters")
         given = parameters if isinstance(parameters, dict) else {}
         if not isinstance(given.get("scale"), str) or not _JAVA_INT.fullmatch(given["scale"]):
             raise InvalidSchema("a Decimal's parameter 'scale' is no number")

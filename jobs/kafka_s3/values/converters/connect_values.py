@@ -17,6 +17,7 @@ from typing import Any, Final
 from kafka_s3.avro.attributes import DIGITS_MAX as DIGITS_MAX
 from kafka_s3.shown import NoJsonNumber, json_problem, quoted
 from kafka_s3.values.converters.connect_schema import ABSENT, TIME, ConnectField, ConnectSchema, InvalidSchema, as_text
+from kafka_s3.values.converters.connect_unions import branch_of
 
 Read = Callable[[Any], Any]
 INTS: Final = {
@@ -134,6 +135,10 @@ def _read(schema: ConnectSchema, fill: bool) -> Read:
             return _array(reader(schema.items, fill))
         case "map":
             return _map(schema, fill)
+        case "struct" if schema.again is not None:
+            return lambda value: _present(schema.memo["again"], fill)(value)
+        case "struct" if schema.union:
+            return _union(schema, fill)
         case "struct":
             return _struct(schema.fields, fill)
         case _:
@@ -300,6 +305,8 @@ def _map(schema: ConnectSchema, fill: bool) -> Read:
     assert schema.items
     assert schema.keys
     read_key, read = reader(schema.keys, fill), reader(schema.items, fill)
+    if schema.entries:
+        return _entries(read_key, read)
     if schema.keys.type != "string":
         return _pairs(read_key, read)
 
@@ -326,6 +333,38 @@ def _pairs(read_key: Read, read: Read) -> Read:
             key = read_key(pair[0])
             found[repr(key)] = {"key": key, "value": read(pair[1])}
         return list(found.values())
+
+    return of
+
+
+def _entries(read_key: Read, read: Read) -> Read:
+    """A map that is an array of objects, of which the last with a key counts."""
+
+    def of(value: Any) -> list[dict[str, Any]]:
+        if type(value) is not list:
+            raise InvalidSchema(f"{shown(value)} is no array, as a map with keys other than text is")
+        found: dict[str, dict[str, Any]] = {}
+        for entry in value:
+            if type(entry) is not dict or entry.keys() != {"key", "value"}:
+                raise InvalidSchema(f"{shown(entry)} is no object of exactly 'key' and 'value'")
+            key = read_key(entry["key"])
+            found[repr(key)] = {"key": key, "value": read(entry["value"])}
+        return list(found.values())
+
+    return of
+
+
+def _union(schema: ConnectSchema, fill: bool) -> Read:
+    names = [field.plain for field in schema.fields]
+    readers = [reader(field.schema, fill) for field in schema.fields]
+
+    def of(value: Any) -> dict[str, Any]:
+        place = branch_of(schema, value)
+        if place is None:
+            raise InvalidSchema(f"{shown(value)} fits none of the union's schemas")
+        made = dict.fromkeys(names)
+        made[names[place]] = readers[place](value)
+        return made
 
     return of
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kafka_s3.values.converters.connect_schema import ABSENT, ConnectSchema
+from kafka_s3.values.converters.connect_unions import branch_of
 from kafka_s3.values.converters.weight import DEFAULT_TIMES, FIELD, NAME_TIMES, ROOM, allowed, place, too_heavy
 
 _WIDEST: Final = 8  # of columns but for decimals
@@ -22,14 +23,18 @@ class Weigher:
         self._empty: dict[int, int] = {}
         self._null: dict[int, int] = {}
         self._places: dict[int, int] = {}
-        #: The most that one object, or one null, of a payload can become.
+        self._unions = False
+        #: The most that one object, or one null, of a payload can become; where there are unions, one value.
         self.most = self._most(schema, {})
         #: A payload of no more bytes than this cannot be too heavy.
         self.length_max = ROOM // self.most
 
     def may_be_heavy(self, payload: bytes) -> bool:
-        """By what its objects and nulls could be at most."""
-        return (payload.count(b"{") + payload.count(b"null")) * self.most > allowed(len(payload))
+        """By what its objects and nulls, or all of its values, could be at most."""
+        found = payload.count(b"{") + payload.count(b"null")
+        if self._unions:
+            found += payload.count(b",") + payload.count(b"[") + payload.count(b":") + 1
+        return found * self.most > allowed(len(payload))
 
     def problem(self, payload: bytes, parsed: Any) -> str | None:
         """Why a payload is too heavy; takes the time of its length, whatever the schema."""
@@ -41,6 +46,7 @@ class Weigher:
 
     def _most(self, schema: ConnectSchema, known: dict[int, int]) -> int:
         if id(schema) not in known:
+            self._unions = self._unions or schema.union
             inner = [each for each in (schema.keys, schema.items) if each] + [field.schema for field in schema.fields]
             below = [self._most(each, known) for each in inner]
             known[id(schema)] = max([1, self._of_null(schema), self._of_empty(schema), *below])
@@ -49,6 +55,11 @@ class Weigher:
     def _weight(self, schema: ConnectSchema, json: Any) -> int:
         if json is None:
             return self._of_null(schema)
+        if schema.again is not None:
+            schema = schema.memo["again"]
+        if schema.union:
+            place = branch_of(schema, json)
+            return self._of_empty(schema) + (0 if place is None else self._weight(schema.fields[place].schema, json))
         match json:
             case dict() if schema.type == "struct":
                 fields = self._fields(schema)
@@ -59,6 +70,8 @@ class Weigher:
                 )
             case dict() if (items := schema.items) is not None:
                 return sum(self._weight(items, each) for each in json.values())
+            case list() if schema.entries and (items := schema.items) is not None:
+                return sum(self._weight(items, each.get("value")) for each in json if isinstance(each, dict))
             case list() if schema.type == "map" and (items := schema.items) is not None:
                 return sum(self._weight(items, each[1]) for each in json if isinstance(each, list) and len(each) == 2)
             case list() if (items := schema.items) is not None:
@@ -87,7 +100,9 @@ class Weigher:
         return self._null[id(schema)]
 
     def _empty_places(self, schema: ConnectSchema) -> int:
-        """All the columns of a value that is not there."""
+        """All the columns of a value that is not there; columns cannot have a struct within itself."""
+        if schema.again is not None:
+            return 0
         if schema.type != "struct":
             return place(_WIDEST)
         if id(schema) not in self._places:

@@ -152,7 +152,7 @@ class EnvelopeJson:
                 last, prefix, begin = taken.known, taken.prefix, len(taken.prefix)
                 decode = None if last is None else last.decode
                 length_max = begin if last is None else begin + last.length_max
-        return ValueRows(plain, _one_for_all(schemas, excluded), excluded, sizes)
+        return ValueRows(plain, one_for_all(schemas, excluded), excluded, sizes)
 
     def read(self, value: bytes) -> tuple[ConnectSchema | None, Any]:
         """One value by itself and its schema as Connect has it: a header's, say. As a value: why there is none."""
@@ -214,7 +214,7 @@ def checked(text: bytes) -> bytes:
     return text
 
 
-def _one_for_all(schemas: list[Schema | None], excluded: dict[int, Excluded]) -> Schema | list[Schema | None] | None:
+def one_for_all(schemas: list[Schema | None], excluded: dict[int, Excluded]) -> Schema | list[Schema | None] | None:
     """A single schema, if it is that of every row that is not excluded, in whatever words."""
     found = {id(each): each for index, each in enumerate(schemas) if index not in excluded}
     first = next(iter(found.values()), None)

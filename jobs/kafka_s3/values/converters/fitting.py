@@ -14,9 +14,10 @@ from kafka_s3.values.rows import Excluded, Lines, Schemas, Stage, Unwritable, by
 def suited(rows: Any, converter: Converter, file: FileSettings, count: int) -> Any:
     """The rows, those left out that this format has no place for: without a schema, or too large for their column.
 
-    What comes from a registry has one, and its converter looks at columns itself.
+    What comes from a registry has one, and its converter looks at columns itself; of JSON this does.
     """
-    if converter in WITH_REGISTRY or file.format not in (Format.AVRO, Format.PARQUET):
+    looks = converter in WITH_REGISTRY and converter is not Converter.JSON_SCHEMA
+    if looks or file.format not in (Format.AVRO, Format.PARQUET):
         return rows
     excluded = dict(rows.excluded)
     for indexes, part in by_schema(rows, count):
