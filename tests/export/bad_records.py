@@ -148,7 +148,7 @@ BADS = {
         JSON,
         given_record(b'\0\0\0\0\x01{"n":1}'),
         "not JSON: it begins with 00, the magic byte of a schema registry: AvroConverter reads Avro, ProtobufConverter"
-        " Protobuf; have JSON Schema written as plain JSON, or take the bytes with ByteArrayConverter",
+        " Protobuf, JsonSchemaConverter JSON; or take the bytes with ByteArrayConverter",
         VALUE,
     ),
     "no value in JSON": Bad({}, JSON, given_record(b""), "not JSON: the value is empty", VALUE),

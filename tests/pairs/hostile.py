@@ -204,7 +204,9 @@ def values_of(kind: str, batch: Batch, random: Random, damage: Any) -> tuple[lis
     texts: dict[int, str] = {}
     schemas: Schemas = {}
     values: list[bytes | None] = [*raw, *(damage(each, random) for each in raw)]
-    if isinstance(batch.registered, RegisteredSchema):
+    if isinstance(batch.registered, RegisteredSchema) and batch.registered.type == "JSON":
+        values += _json_schema(raw, batch.registered, schemas, random)
+    elif isinstance(batch.registered, RegisteredSchema):
         values += _protobuf(raw, batch.registered, schemas, random)
     elif batch.registered is not None:
         avro = json.loads(batch.registered.text)
@@ -262,6 +264,62 @@ def _protobuf(raw: Sequence[bytes], given: RegisteredSchema, schemas: Schemas, r
     values = [each[:4] + bytes([id]) + each[5:] for each in raw[:2] for id in (2, 3, 4)]
     values += [each[:5] + random.choice([b"\2\2", b"\4\0\0", b"\xff" * 6, b"\1", b""]) + each[6:] for each in raw[:2]]
     return values + [bytes([0, 0, 0, 0, random.choice([1, 2]), 0]) + each for each in random.sample(_PROTO_BOMBS, 3)]
+
+
+#: What may stand in the place of anything in a JSON Schema.
+_JSON_WORDS: Sequence[str] = (
+    *("type", "properties", "items", "oneOf", "allOf", "enum", "$ref", "title", "default", "required", "const"),
+    *("connect.type", "connect.index", "connect.version", "connect.parameters", "additionalProperties", "$id"),
+)
+_JSON_ODD: Sequence[Any] = (
+    *(None, True, 0, -1, 2**31, 1.5, "", "map", "bytes", "integer", "#", "#/properties", "gone.json", [], {}),
+    *(
+        [{}],
+        {"type": "string"},
+        [{"type": "null"}],
+        {"$ref": "#"},
+        [{"$ref": "#"}] * 9,
+        {"type": []},
+        ["null", "string"],
+    ),
+    "org.apache.kafka.connect.data.Decimal",
+)
+#: Values for these, and for any other: many of little, deep ones, numbers without end.
+_JSON_BOMBS: Sequence[bytes] = (
+    b"[" + b"{}," * 20_000 + b"{}]",
+    b'{"a":' * 90 + b"1" + b"}" * 90,
+    b"[" * 5_000,
+    b'{"a":[' + b"null," * 20_000 + b"null]}",
+    b'{"a":' + b"9" * 5_000 + b"}",
+    b'{"a":1e999999999}',
+    b'{"a":"' + b"\\u0000" * 5_000 + b'"}',
+    b'{"a":1,"a":{"a":1}}',
+)
+
+
+def _mangled_json(json_: Any, random: Random) -> Any:
+    """A JSON Schema with something put in, or replaced, somewhere."""
+    if isinstance(json_, dict):
+        below = [name for name, each in json_.items() if isinstance(each, list | dict)]
+        if below and random.random() < 0.6:
+            at = random.choice(below)
+            return {**json_, at: _mangled_json(json_[at], random)}
+        return {**json_, random.choice(_JSON_WORDS): random.choice(_JSON_ODD)}
+    if isinstance(json_, list) and json_:
+        return [_mangled_json(each, random) for each in json_]
+    return random.choice(_JSON_ODD)
+
+
+def _json_schema(raw: Sequence[bytes], given: RegisteredSchema, schemas: Schemas, random: Random) -> list[bytes]:
+    schemas[1] = given
+    parsed = json.loads(given.text)
+    for id in (2, 3):
+        names = random.choice([(), ("gone.json",), ("a.json",)])
+        text = json.dumps(_mangled_json(parsed, random))
+        schemas[id] = RegisteredSchema(id, text, "JSON", tuple(random.choice(["{", "{}", text]) for _ in names), names)
+    schemas[4] = RegisteredSchema(4, given.text, random.choice(["AVRO", "PROTOBUF"]))
+    values = [each[:4] + bytes([id]) + each[5:] for each in raw[:3] for id in (2, 3, 4, 5)]
+    return values + [bytes([0, 0, 0, 0, random.choice([1, 2, 3])]) + each for each in random.sample(_JSON_BOMBS, 3)]
 
 
 def record_of(offset: int, value: bytes | None, random: Random) -> Record:

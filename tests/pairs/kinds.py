@@ -25,6 +25,7 @@ from kafka_s3.values.converters.connect_avro import avro_schema
 from kafka_s3.values.converters.connect_schema import read_schema
 from kafka_s3.values.converters.connect_values import parse
 from tests.avro.strategies import avro_schemas, values_of
+from tests.json_schema.written import written_schema, written_value
 from tests.protobuf.messages import TEXTS, expected, fill, glue_schema, source
 from tests.values.converters.envelopes import compact, envelope, random_schema, random_value
 
@@ -175,6 +176,27 @@ def _glue_protobuf(draw: st.DrawFn, columns: bool) -> Batch:
     return Batch(cases, glue_schema(name), chosen.registered)
 
 
+# JSON of a registry.
+
+
+@st.composite
+def _json_schemas(draw: st.DrawFn, columns: bool) -> Batch:
+    """What Connect writes under a JSON Schema."""
+    random = Random(draw(st.integers(0, 2**64)))
+    while True:
+        connect = random_schema(random, 3, plain_names=True)
+        if not (columns and _has_empty_struct(connect)):
+            break
+    cases = []
+    for _ in range(draw(st.integers(1, 6))):
+        payload, written = random_value(random, {**connect, "optional": False})
+        if payload != "null":
+            raw = b"\0\0\0\0\1" + written_value(connect, payload).encode()
+            cases.append(Case(raw, _of_connect(connect, json.loads(written)), written))
+    registered = RegisteredSchema(1, json.dumps(written_schema(connect)), "JSON")
+    return Batch(cases, avro_schema(read_schema(parse(compact(connect).encode()))), registered)
+
+
 # Connect's envelope.
 
 
@@ -316,6 +338,7 @@ _KINDS: Mapping[Converter, Sequence[Kind]] = {
         Kind("ProtobufSchemaConverter", Converter.GLUE_PROTOBUF, _glue_protobuf, {"registry.name": "shop"}),
     ),
     Converter.PROTOBUF: (Kind("ProtobufConverter", Converter.PROTOBUF, _protobuf, _REGISTRY),),
+    Converter.JSON_SCHEMA: (Kind("JsonSchemaConverter", Converter.JSON_SCHEMA, _json_schemas, _REGISTRY),),
     Converter.JSON: (
         Kind(ENVELOPE, Converter.JSON, _envelopes, {"schemas.enable": "true"}),
         Kind(TYPED, Converter.JSON, _typed_json, {"schemas.enable": "false", "schema": _ONE}, ("value",)),

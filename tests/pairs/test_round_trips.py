@@ -26,7 +26,7 @@ from tests.pairs.readers import avro_values, parquet_rows, plain
 from tests.pairs.table import FORMATS, KEEPS, Written, readme
 
 #: What a record takes to draw: random schemas cost most.
-_EXAMPLES = {"AvroConverter": 40, "JsonConverter": 30, "JsonConverter and a schema file": 30}
+_EXAMPLES = {"AvroConverter": 40, "JsonConverter": 30, "JsonSchemaConverter": 30, "JsonConverter and a schema file": 30}
 _SEPARATOR = "--\r\n"
 
 

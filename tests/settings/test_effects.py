@@ -17,6 +17,7 @@ from kafka_s3.errors import ConfigurationError
 from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.run import run
 from kafka_s3.export.task import RangeTask, export_range
+from kafka_s3.json_schema.options import Options as JsonSchemaOptions
 from kafka_s3.plan.results import RangeResult
 from kafka_s3.protobuf.options import Options
 from kafka_s3.ranges import TopicPartition
@@ -138,6 +139,7 @@ def test_the_effect_of_a_property_on_objects(load_with: Load, name: str) -> None
 LOADING = "tests/settings/test_loading.py"
 REGISTRY = "tests/settings/test_registry.py"
 PROTOBUF = "tests/settings/test_protobuf.py"
+JSON_SCHEMA = "tests/settings/test_json_schema.py"
 OLDER = "tests/settings/test_block_gzip.py"
 TABLES = "tests/settings/test_tables.py"
 REQUESTS = "tests/adapters/test_s3_requests.py"
@@ -258,6 +260,15 @@ SHOWN: dict[str, str] = {
         ("export.topic.folder", "export.file.extension"),
         "tests/settings/test_aiven.py::test_keys_are_those_of_the_template",
     ),
+    **{
+        f"{side}.converter.{each.name.replace('_', '.')}": f"{JSON_SCHEMA}::test_an_option_reaches_the_converter"
+        for side in ("value", "key")
+        for each in fields(JsonSchemaOptions)
+    },
+    **{
+        f"{side}.converter.json.fail.invalid.schema": f"{JSON_SCHEMA}::test_validation_is_not_promised"
+        for side in ("value", "key")
+    },
     "export.value.schema.file": "tests/settings/test_content.py::test_a_schema_in_a_file_is_what_the_plan_holds",
     "export.value.schema.infer.misfit": f"{INFERRED}::test_a_misfit_stops_if_it_is_to",
     "export.value.schema.infer.records": f"{INFERRED}::test_a_later_plan_widens_it",

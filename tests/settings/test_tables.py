@@ -199,10 +199,15 @@ def test_every_default_passes_its_own_check(prop: Property) -> None:
         # known and never accepted
         (
             "value.converter",
-            "io.confluent.connect.json.JsonSchemaConverter",
+            "com.amazonaws.services.schemaregistry.kafkaconnect.jsonschema.JsonSchemaConverter",
             "have the producers write Avro, Protobuf or JSON",
         ),
-        ("key.converter", "io.confluent.connect.json.JsonSchemaConverter", "export the bytes as they are"),
+        (
+            "key.converter",
+            "com.amazonaws.services.schemaregistry.kafkaconnect.jsonschema.JsonSchemaConverter",
+            "export the bytes as they are",
+        ),
+        ("header.converter", "io.confluent.connect.json.JsonSchemaConverter", "Connect does not take it for headers"),
         (
             "header.converter",
             "io.confluent.connect.avro.AvroConverter",

@@ -175,12 +175,12 @@ class Schemas:
             if not isinstance(json["enum"], list):
                 raise JsonSchemaError("an 'enum' is no array")
             yield OneOfValues(tuple(json["enum"]))
-        for criterion in CRITERIA:
-            if criterion in json:
-                if not isinstance(json[criterion], list):
-                    raise JsonSchemaError(f"'{criterion}' is no array")
-                inner = [self._documents.place(each, place.base) for each in json[criterion]]
-                yield Combined(criterion, [self._known(each, level + 1) for each in inner])
+        for word in CRITERIA:
+            if word in json:
+                if not isinstance(json[word], list):
+                    raise JsonSchemaError(f"'{word}' is no array")
+                inner = [self._documents.place(each, place.base) for each in json[word]]
+                yield Combined(word, [self._known(each, level + 1) for each in inner])
         if "not" in json:
             yield Untyped("not")
         if "const" in json:

@@ -176,7 +176,20 @@ def _json_schema_rows(side: str) -> tuple[Property, ...]:
     }
     only = (JSON_SCHEMA_CONVERTER,)
     defaults = JsonSchemaOptions()
-    return tuple(_option(side, name, doc, only, default=_default(defaults, name)) for name, doc in docs.items())
+    refused = "values are not validated beyond their types: leave it out"
+    return (
+        *(_option(side, name, doc, only, default=_default(defaults, name)) for name, doc in docs.items()),
+        Property(
+            f"{side}.converter.json.fail.invalid.schema",
+            Kind.STRING,
+            "false",
+            "Whether values are validated by their JSON Schema.",
+            choices=(Choice("false"), Choice("true", refused=refused)),
+            ignore_case=True,
+            applies_when=AppliesWhen(f"{side}.converter", only),
+            lenient=True,
+        ),
+    )
 
 
 def _option(side: str, name: str, doc: str, converters: tuple[str, ...], *, default: bool) -> Property:

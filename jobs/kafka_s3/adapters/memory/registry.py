@@ -164,7 +164,8 @@ def _json_text(file: Path) -> str:
     try:
         json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"The schema {file} is not JSON: {error}.", next="Write an Avro schema.") from error
+        kind = "a JSON Schema" if file.suffix == ".json" else "an Avro schema"
+        raise ConfigurationError(f"The schema {file} is not JSON: {error}.", next=f"Write {kind}.") from error
     return text
 
 

@@ -3,6 +3,7 @@ and for defaults; in columns, for places that stay empty. Counted in bytes of me
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from kafka_s3.values.converters.connect_schema import ABSENT, ConnectSchema
@@ -38,8 +39,9 @@ class Weigher:
 
     def problem(self, payload: bytes, parsed: Any) -> str | None:
         """Why a payload is too heavy; takes the time of its length, whatever the schema."""
-        found = self._weight(self._schema, parsed)
-        if found <= allowed(len(payload)):
+        limit = allowed(len(payload))
+        found = self._weight(self._schema, parsed, limit)
+        if found <= limit:
             return None
         why = "missing fields and nulls become what the schema says of them"
         return too_heavy(len(payload), found, "fields and defaults", why)
@@ -52,31 +54,41 @@ class Weigher:
             known[id(schema)] = max([1, self._of_null(schema), self._of_empty(schema), *below])
         return known[id(schema)]
 
-    def _weight(self, schema: ConnectSchema, json: Any) -> int:
+    def _weight(self, schema: ConnectSchema, json: Any, limit: int) -> int:
+        """Up to some value above the limit: how much more is the same."""
         if json is None:
             return self._of_null(schema)
         if schema.again is not None:
             schema = schema.memo["again"]
         if schema.union:
             place = branch_of(schema, json)
-            return self._of_empty(schema) + (0 if place is None else self._weight(schema.fields[place].schema, json))
+            return self._of_empty(schema) + (
+                0 if place is None else self._weight(schema.fields[place].schema, json, limit)
+            )
         match json:
             case dict() if schema.type == "struct":
                 fields = self._fields(schema)
                 return self._of_empty(schema) + sum(
-                    self._weight(fields[name][0], each) - fields[name][1]
+                    self._weight(fields[name][0], each, limit) - fields[name][1]
                     for name, each in json.items()
                     if each is not None and name in fields
                 )
             case dict() if (items := schema.items) is not None:
-                return sum(self._weight(items, each) for each in json.values())
+                return self._all(items, json.values(), limit)
             case list() if schema.entries and (items := schema.items) is not None:
-                return sum(self._weight(items, each.get("value")) for each in json if isinstance(each, dict))
+                return self._all(items, [each.get("value") for each in json if isinstance(each, dict)], limit)
             case list() if schema.type == "map" and (items := schema.items) is not None:
-                return sum(self._weight(items, each[1]) for each in json if isinstance(each, list) and len(each) == 2)
+                pairs = [each[1] for each in json if isinstance(each, list) and len(each) == 2]
+                return self._all(items, pairs, limit)
             case list() if (items := schema.items) is not None:
-                return sum(self._weight(items, each) for each in json)
+                return self._all(items, json, limit)
         return 0
+
+    def _all(self, schema: ConnectSchema, values: Collection[Any], limit: int) -> int:
+        """Of many values of one schema; to find the schemas of a union takes the time of all that it has."""
+        if schema.union and len(values) * self._of_empty(schema) > limit:
+            return len(values) * self._of_empty(schema)
+        return sum(self._weight(schema, each, limit) for each in values)
 
     def _fields(self, schema: ConnectSchema) -> dict[str, tuple[ConnectSchema, int]]:
         """A struct's fields by name, each with what it becomes where it is missing."""

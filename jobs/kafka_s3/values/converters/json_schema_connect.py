@@ -85,6 +85,7 @@ class _Translation:
         self._open: dict[int, tuple[str, list[ConnectSchema]]] = {}
         self._unions = 0
         self._depth = 0
+        self._hops = 0
         self._count = 0
 
     def of(self, shape: Shape, *, version: int | None = None, optional: bool = False) -> ConnectSchema:
@@ -94,10 +95,18 @@ class _Translation:
                 f"the schema is nested more than {NESTING_MAX} levels deep, or refers to itself without an object"
                 " between"
             )
-        self._counted(1)
+        hops, self._hops = self._hops, 0
         made = self._of(shape, version, optional)
+        self._hops = hops
         self._depth -= 1
         return made
+
+    def _meant(self, shape: Shape, version: int | None, optional: bool) -> ConnectSchema:
+        """What another schema stands for: no level of its own."""
+        self._hops += 1
+        if self._hops > NESTING_MAX:
+            raise InvalidSchema("the schema refers to itself without an object between")
+        return self._of(shape, version, optional)
 
     def _counted(self, schemas: int) -> None:
         self._count += schemas
@@ -105,6 +114,7 @@ class _Translation:
             raise InvalidSchema(f"the schema stands for more than {SCHEMAS_MAX} schemas")
 
     def _of(self, shape: Shape, version: int | None, optional: bool) -> ConnectSchema:
+        self._counted(1)
         match shape:
             case Boolean():
                 made = ConnectSchema("boolean")
@@ -127,7 +137,7 @@ class _Translation:
             case Combined():
                 found = self._union(shape)
                 if not isinstance(found, ConnectSchema):
-                    return self.of(found, version=version, optional=True)
+                    return self._meant(found, version, optional=True)
                 made = found
             case Null():
                 raise InvalidSchema(_no_type("null"))
@@ -220,7 +230,7 @@ class _Translation:
             made, size = self._made[id(target)]
             self._counted(size)
             return self._as_optional(target, made) if optional else made
-        return self.of(target, version=version, optional=optional)
+        return self._meant(target, version, optional)
 
     # Combinations.
 
@@ -229,7 +239,8 @@ class _Translation:
         number, self._unions = self._unions, self._unions + 1
         inner = [each for each in shape.parts if not isinstance(each, Null)]
         if not inner:
-            raise InvalidSchema(f"'{shape.criterion}' has no schema but null")
+            word = shape.criterion
+            raise InvalidSchema(f"'{word}' has no schema but null")
         if len(inner) == 1 and len(shape.parts) == 2:
             return inner[0]
         generalized = self._options.generalized_sum_type_support
@@ -237,7 +248,7 @@ class _Translation:
         fields = []
         for index, each in enumerate(inner):
             field = f"{_UNION}field_{index}" if generalized else f"{ONE_OF}.field.{index}"
-            fields.append(ConnectField(field, valid_name(field), self._at(field, each, optional=True)))
+            fields.append(ConnectField(field, valid_name(field), self.of(each, optional=True)))
         return ConnectSchema(
             "struct",
             optional=len(inner) < len(shape.parts),
@@ -268,7 +279,7 @@ class _Translation:
             chosen = last.get(Reference)
         if chosen is None:
             raise InvalidSchema(_no_type("'allOf', or words of several types,"))
-        return self.of(chosen, version=version, optional=optional)
+        return self._meant(chosen, version, optional)
 
     def _collect(self, shape: Shape, properties: dict[str, tuple[Shape, bool]], seen: set[int]) -> None:
         if id(shape) in seen:

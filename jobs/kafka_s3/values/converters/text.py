@@ -106,7 +106,7 @@ class JsonLines:
 _MAGIC_BYTE = b"\0"
 _FRAMED = (
     "not JSON: it begins with 00, the magic byte of a schema registry: AvroConverter reads Avro, ProtobufConverter"
-    " Protobuf; have JSON Schema written as plain JSON, or take the bytes with ByteArrayConverter"
+    " Protobuf, JsonSchemaConverter JSON; or take the bytes with ByteArrayConverter"
 )
 
 

@@ -1,0 +1,163 @@
+"""Schemas that cannot be used, and values that are none: each record is refused in one sentence, and nothing raises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_s3.shown import said
+from kafka_s3.values.rows import Unwritable
+from tests.json_schema.topic import Topic, framed, of
+
+TEXT = {"type": "string"}
+
+
+def refusals(topic: Topic, *values: bytes | None) -> list[str]:
+    excluded = topic.converter()(values).excluded
+    return [said(each.reason, content=False) for each in excluded.values() if isinstance(each, Unwritable)]
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b"", "not JSON of a schema registry: 0 bytes"),
+        (b"\0\0", "not JSON of a schema registry: 2 bytes"),
+        (b'{"a":1}', "not JSON of a schema registry: the first byte is another, not 00"),
+        (framed(99, {}), "the schema registry has no schema of the id 99"),
+        (b"\0\xff\xff\xff\xff{}", "the schema registry has no schema of the id 4294967295"),
+        (framed(1, b""), "not a value of the schema of the id 1: not JSON: the value is empty"),
+        (framed(1, b"{"), "not a value of the schema of the id 1: not JSON: "),
+        (framed(1, b'{"a":"\xff"}'), "not JSON: not UTF-8 at byte 6"),
+        (framed(1, b'{"a":"\\ud800"}'), "half a surrogate pair"),
+        (framed(1, b'{"a":NaN}'), "NaN is no JSON number"),
+        (framed(1, []), "an array is no object, as a struct is"),
+        (framed(1, {"a": 5}), "a: "),
+        (framed(1, b"[" * 150), "nested more than 100 levels deep"),
+    ],
+)
+def test_values_that_are_none(raw: bytes, why: str) -> None:
+    """Each is refused with its reason, without what it holds; the records around it are kept."""
+    topic = Topic(of(a=TEXT))
+    good = framed(1, {"a": "x"})
+    rows = topic.converter()([good, raw, good])
+    assert list(rows.excluded) == [1]
+    assert why in refusals(topic, raw)[0]
+    assert rows.pick([0, 2]).values(topic.schema()) == [{"a": "x"}] * 2
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        ("{", "not JSON: "),
+        ("[]", "a schema is neither an object nor true or false"),
+        ({"type": "wrong"}, "a 'type' is none of JSON Schema"),
+        ({"type": 5}, "a 'type' is none of JSON Schema"),
+        ({"type": [["string"]]}, "a 'type' is none of JSON Schema"),
+        ({"properties": []}, "'properties' is no object"),
+        ({"required": "a"}, "'required' is no array of names"),
+        ({"items": 5, "type": "array"}, "'items' is no schema"),
+        ({"oneOf": {}}, "'oneOf' is no array"),
+        ({"oneOf": []}, "'oneOf' has no schema but null"),
+        ({"oneOf": [{"type": "null"}, {"type": "null"}]}, "'oneOf' has no schema but null"),
+        ({"enum": 5}, "an 'enum' is no array"),
+        ({"title": 5, "type": "string"}, "a title is no text"),
+        (of(a={"$ref": "gone.json"}), "a: it refers to gone.json, which the registry does not have under that name"),
+        (of(a={"$ref": "#/definitions/Gone"}), "a: it refers to #/definitions/Gone, where nothing is"),
+        (of(a={"$ref": "#/properties/0"}), "where nothing is"),
+        (of(a={"$ref": "http://[x"}), "is no address"),
+        (of(a={"$ref": 5}), "a '$ref' is no text"),
+        ({"$ref": "#"}, "refers to itself without an object between"),
+        ({"type": "array", "items": {"$ref": "#"}}, "refers to itself without an object between"),
+        ({"oneOf": [{"$ref": "#"}, {"$ref": "#"}]}, "refers to itself without an object between"),
+        ({"allOf": [{"$ref": "#"}]}, "refers to itself without an object between"),
+        ({"$ref": "#/definitions/A", "definitions": {"A": {"$ref": "#/definitions/A"}}}, "refers to itself"),
+        (of(a={"type": "integer", "connect.type": "map"}), "a: the connect.type of a number is none that numbers have"),
+        (of(a={"type": "integer", "connect.type": 5}), "a: connect.type is no text"),
+        ({"type": "object", "connect.type": "map"}, "a map does not say the type of its values"),
+        (
+            {"type": "array", "connect.type": "map", "items": {"type": "object", "properties": {}}},
+            "the entries of a map have no property 'key'",
+        ),
+        (of(a={**TEXT, "connect.version": "1"}), "connect.version is no integer of 32 bits"),
+        (of(a={**TEXT, "connect.parameters": {"a": 1}}), "connect.parameters is no object of texts"),
+        (of(a={**TEXT, "title": "org.apache.kafka.connect.data.Decimal"}), "is a name of bytes, not of string"),
+        (
+            of(a={**TEXT, "connect.type": "bytes", "title": "org.apache.kafka.connect.data.Decimal"}),
+            "a Decimal's parameter 'scale' is no number",
+        ),
+        (of(a={"type": "integer", "default": 1.5}), "default: a number with a fraction"),
+        ({"title": "\ud800", **of(a=TEXT)}, "half a surrogate pair"),
+    ],
+)
+def test_schemas_that_cannot_be_used(schema: Any, why: str) -> None:
+    """Each is said once for each record that names it, with the place in the schema."""
+    topic = Topic(schema)
+    found = refusals(topic, framed(topic.id, {"a": 1}), framed(topic.id, b""))
+    assert len(found) == 2
+    assert all(f"the schema of the id {topic.id} cannot be used: " in each for each in found)
+    assert all(why in each for each in found)
+
+
+@pytest.mark.parametrize("index", ["1", 1.0, 2**31, True, None, [], {}])
+def test_an_index_that_is_none(index: Any) -> None:
+    """connect.index is an integer of 32 bits, or null, which says nothing."""
+    topic = Topic({"type": "object", "properties": {"a": {**TEXT, "connect.index": index}}})
+    if index is None:
+        assert topic.value({"a": "x"}) == {"a": "x"}
+    else:
+        assert "connect.index is no integer of 32 bits" in topic.refusal({"a": "x"})
+
+
+@pytest.mark.parametrize("index", [-(2**31), -1, 0, 2**31 - 1])
+def test_an_index_of_any_size(index: int) -> None:
+    """Whatever the numbers are, no property is lost."""
+    properties = {name: {**TEXT, "connect.index": index} for name in "abc"}
+    topic = Topic({"type": "object", "properties": {**properties, "d": TEXT}})
+    assert set(topic.value(dict.fromkeys("abcd", "x"))) == set("abcd")
+
+
+def test_schemas_of_another_type() -> None:
+    """An id of Avro or Protobuf is refused by its type."""
+    topic = Topic(of(a=TEXT))
+    avro = topic.registry.register("other", '"string"')
+    proto = topic.registry.register("third", 'syntax = "proto3"; message M { }', type="PROTOBUF")
+    found = refusals(topic, framed(avro, {}), framed(proto, {}))
+    assert [each.partition(" (")[0] for each in found] == [
+        f"the schema of the id {avro} is of the type AVRO, not JSON",
+        f"the schema of the id {proto} is of the type PROTOBUF, not JSON",
+    ]
+
+
+def test_schemas_that_stand_for_more_and_more() -> None:
+    """Each refers to the next twice, 20 times over: it is refused before it is made."""
+    definitions = {
+        f"D{n}": of(a={"$ref": f"#/definitions/D{n + 1}"}, b={"$ref": f"#/definitions/D{n + 1}"}) for n in range(20)
+    }
+    definitions["D20"] = of(a=TEXT)
+    assert "stands for more than 20000 schemas" in Topic(
+        {"$ref": "#/definitions/D0", "definitions": definitions}
+    ).refusal({})
+    lists = {f"D{n}": {"oneOf": [{"$ref": f"#/definitions/D{n + 1}"}] * 2} for n in range(20)}
+    lists["D20"] = TEXT
+    assert "stands for more than 20000 schemas" in Topic({"$ref": "#/definitions/D0", "definitions": lists}).refusal({})
+
+
+def test_schemas_that_are_deep() -> None:
+    """64 levels are the most, in properties as in combinations."""
+    deep: Any = TEXT
+    for _ in range(70):
+        deep = of(a=deep)
+    assert "nested more than 64 levels deep" in Topic(deep).refusal({})
+    deep = TEXT
+    for _ in range(70):
+        deep = {"allOf": [deep]}
+    assert "more than 64 levels deep" in Topic(deep).refusal({})
+    deep = "[" * 100_000
+    assert "nested too deeply" in Topic(deep).refusal({})
+
+
+def test_an_enum_of_many_values() -> None:
+    """Ten thousand values are as many parameters of a string."""
+    topic = Topic(of(a={"enum": [f"symbol {n}" for n in range(10_000)]}))
+    assert topic.value({"a": "x"}) == {"a": "x"}
