@@ -8,12 +8,12 @@ import pytest
 
 from kafka_s3.shown import said
 from kafka_s3.values.rows import Unwritable
-from tests.json_schema.topic import Topic, framed, of
+from tests.json_schema.topic import JsonTopic, framed, of
 
 TEXT = {"type": "string"}
 
 
-def refusals(topic: Topic, *values: bytes | None) -> list[str]:
+def refusals(topic: JsonTopic, *values: bytes | None) -> list[str]:
     excluded = topic.converter()(values).excluded
     return [said(each.reason, content=False) for each in excluded.values() if isinstance(each, Unwritable)]
 
@@ -38,7 +38,7 @@ def refusals(topic: Topic, *values: bytes | None) -> list[str]:
 )
 def test_values_that_are_none(raw: bytes, why: str) -> None:
     """Each is refused with its reason, without what it holds; the records around it are kept."""
-    topic = Topic(of(a=TEXT))
+    topic = JsonTopic(of(a=TEXT))
     good = framed(1, {"a": "x"})
     rows = topic.converter()([good, raw, good])
     assert list(rows.excluded) == [1]
@@ -92,7 +92,7 @@ def test_values_that_are_none(raw: bytes, why: str) -> None:
 )
 def test_schemas_that_cannot_be_used(schema: Any, why: str) -> None:
     """Each is said once for each record that names it, with the place in the schema."""
-    topic = Topic(schema)
+    topic = JsonTopic(schema)
     found = refusals(topic, framed(topic.id, {"a": 1}), framed(topic.id, b""))
     assert len(found) == 2
     assert all(f"the schema of the id {topic.id} cannot be used: " in each for each in found)
@@ -102,7 +102,7 @@ def test_schemas_that_cannot_be_used(schema: Any, why: str) -> None:
 @pytest.mark.parametrize("index", ["1", 1.0, 2**31, True, None, [], {}])
 def test_an_index_that_is_none(index: Any) -> None:
     """connect.index is an integer of 32 bits, or null, which says nothing."""
-    topic = Topic({"type": "object", "properties": {"a": {**TEXT, "connect.index": index}}})
+    topic = JsonTopic({"type": "object", "properties": {"a": {**TEXT, "connect.index": index}}})
     if index is None:
         assert topic.value({"a": "x"}) == {"a": "x"}
     else:
@@ -113,13 +113,13 @@ def test_an_index_that_is_none(index: Any) -> None:
 def test_an_index_of_any_size(index: int) -> None:
     """Whatever the numbers are, no property is lost."""
     properties = {name: {**TEXT, "connect.index": index} for name in "abc"}
-    topic = Topic({"type": "object", "properties": {**properties, "d": TEXT}})
+    topic = JsonTopic({"type": "object", "properties": {**properties, "d": TEXT}})
     assert set(topic.value(dict.fromkeys("abcd", "x"))) == set("abcd")
 
 
 def test_schemas_of_another_type() -> None:
     """An id of Avro or Protobuf is refused by its type."""
-    topic = Topic(of(a=TEXT))
+    topic = JsonTopic(of(a=TEXT))
     avro = topic.registry.register("other", '"string"')
     proto = topic.registry.register("third", 'syntax = "proto3"; message M { }', type="PROTOBUF")
     found = refusals(topic, framed(avro, {}), framed(proto, {}))
@@ -135,12 +135,14 @@ def test_schemas_that_stand_for_more_and_more() -> None:
         f"D{n}": of(a={"$ref": f"#/definitions/D{n + 1}"}, b={"$ref": f"#/definitions/D{n + 1}"}) for n in range(20)
     }
     definitions["D20"] = of(a=TEXT)
-    assert "stands for more than 20000 schemas" in Topic(
+    assert "stands for more than 20000 schemas" in JsonTopic(
         {"$ref": "#/definitions/D0", "definitions": definitions}
     ).refusal({})
     lists = {f"D{n}": {"oneOf": [{"$ref": f"#/definitions/D{n + 1}"}] * 2} for n in range(20)}
     lists["D20"] = TEXT
-    assert "stands for more than 20000 schemas" in Topic({"$ref": "#/definitions/D0", "definitions": lists}).refusal({})
+    assert "stands for more than 20000 schemas" in JsonTopic(
+        {"$ref": "#/definitions/D0", "definitions": lists}
+    ).refusal({})
 
 
 def test_schemas_that_are_deep() -> None:
@@ -148,16 +150,16 @@ def test_schemas_that_are_deep() -> None:
     deep: Any = TEXT
     for _ in range(70):
         deep = of(a=deep)
-    assert "nested more than 64 levels deep" in Topic(deep).refusal({})
+    assert "nested more than 64 levels deep" in JsonTopic(deep).refusal({})
     deep = TEXT
     for _ in range(70):
         deep = {"allOf": [deep]}
-    assert "more than 64 levels deep" in Topic(deep).refusal({})
+    assert "more than 64 levels deep" in JsonTopic(deep).refusal({})
     deep = "[" * 100_000
-    assert "nested too deeply" in Topic(deep).refusal({})
+    assert "nested too deeply" in JsonTopic(deep).refusal({})
 
 
 def test_an_enum_of_many_values() -> None:
     """Ten thousand values are as many parameters of a string."""
-    topic = Topic(of(a={"enum": [f"symbol {n}" for n in range(10_000)]}))
+    topic = JsonTopic(of(a={"enum": [f"symbol {n}" for n in range(10_000)]}))
     assert topic.value({"a": "x"}) == {"a": "x"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.json_schema.topic import LATEST, Topic, of
+from tests.json_schema.topic import LATEST, JsonTopic, of
 
 ONE_OF = "io_confluent_connect_json_OneOf_field_"
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
@@ -37,7 +37,7 @@ def optional(avro: Any) -> Any:
 )
 def test_single_values(schema: Any, avro: str, json: Any, value: Any) -> None:
     """Types of JSON Schema, and the narrower ones that connect.type says."""
-    topic = Topic(of(a=schema))
+    topic = JsonTopic(of(a=schema))
     assert topic.field("a") == avro
     assert topic.value({"a": json}) == {"a": value}
 
@@ -45,7 +45,7 @@ def test_single_values(schema: Any, avro: str, json: Any, value: Any) -> None:
 @pytest.mark.parametrize(("kind", "high"), [("int8", 127), ("int16", 32767)])
 def test_small_integers(kind: str, high: int) -> None:
     """connect.type says int8 or int16; a number without room is refused, not cut."""
-    topic = Topic(of(a={"type": "integer", "connect.type": kind}))
+    topic = JsonTopic(of(a={"type": "integer", "connect.type": kind}))
     assert topic.field("a") == {"type": "int", "connect.type": kind}
     assert topic.value({"a": high}) == {"a": high}
     assert "does not fit into" in topic.refusal({"a": high + 1})
@@ -55,7 +55,7 @@ def test_small_integers(kind: str, high: int) -> None:
 def test_decimals(json: bytes, unscaled: int) -> None:
     """A Decimal is a number or base64, whichever decimal.format wrote it; no digit is lost."""
     schema = {"type": "number", "title": DECIMAL, "connect.version": 1, "connect.type": "bytes"}
-    topic = Topic(of(a={**schema, "connect.parameters": {"scale": "2"}}))
+    topic = JsonTopic(of(a={**schema, "connect.parameters": {"scale": "2"}}))
     assert topic.field("a")["logicalType"] == "decimal"
     value = topic.value(b'{"a":' + json + b"}")["a"]
     assert int.from_bytes(value, signed=True) == unscaled
@@ -73,7 +73,7 @@ def test_decimals(json: bytes, unscaled: int) -> None:
 def test_dates_and_times(name: str, kind: str, logical: str, value: int) -> None:
     """Connect's own types of time are integers with their names as titles."""
     title = f"org.apache.kafka.connect.data.{name}"
-    topic = Topic(of(a={"type": "integer", "title": title, "connect.type": kind, "connect.version": 1}))
+    topic = JsonTopic(of(a={"type": "integer", "title": title, "connect.type": kind, "connect.version": 1}))
     assert topic.field("a")["logicalType"] == logical
     assert topic.value({"a": value}) == {"a": value}
 
@@ -81,7 +81,7 @@ def test_dates_and_times(name: str, kind: str, logical: str, value: int) -> None
 @pytest.mark.parametrize("format", ["date", "date-time", "uuid", "none of the known"])
 def test_formats_change_nothing(format: str) -> None:
     """`format` says nothing of a type: a date as text is text."""
-    topic = Topic(of(a={"type": "string", "format": format}))
+    topic = JsonTopic(of(a={"type": "string", "format": format}))
     assert topic.field("a") == "string"
     assert topic.value({"a": "x"}) == {"a": "x"}
 
@@ -89,8 +89,8 @@ def test_formats_change_nothing(format: str) -> None:
 def test_a_format_beside_integer() -> None:
     """Draft 7: words of texts make an integer two types, of which the integer stays, and connect.type is lost."""
     schema = {"type": "integer", "format": "int32", "connect.type": "int32", "title": "N"}
-    assert Topic(of(a=schema)).field("a") == "long"
-    assert Topic({**of(a=schema), "$schema": LATEST}).field("a") == {"type": "int", "connect.name": "N"}
+    assert JsonTopic(of(a=schema)).field("a") == "long"
+    assert JsonTopic({**of(a=schema), "$schema": LATEST}).field("a") == {"type": "int", "connect.name": "N"}
 
 
 def test_objects_are_structs() -> None:
@@ -101,7 +101,7 @@ def test_objects_are_structs() -> None:
         "description": "where",
         "properties": {"city": {"type": "string"}},
     }
-    topic = Topic({**of(to=inner), "title": "Order"})
+    topic = JsonTopic({**of(to=inner), "title": "Order"})
     assert topic.schema().name == "Order"
     assert topic.field("to") == {
         "type": "record",
@@ -118,17 +118,17 @@ def test_the_order_of_fields() -> None:
     """connect.index orders fields; without it they come as Java's HashMap has their names."""
     names = ["id", "name", "amount", "zeta"]
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
-    assert [each["name"] for each in Topic(schema).avro()["fields"]] == ["zeta", "amount", "name", "id"]
+    assert [each["name"] for each in JsonTopic(schema).avro()["fields"]] == ["zeta", "amount", "name", "id"]
     indexed = {name: {"type": "string", "connect.index": 10 - at} for at, name in enumerate(names)}
-    found = Topic({"type": "object", "properties": indexed}).avro()["fields"]
+    found = JsonTopic({"type": "object", "properties": indexed}).avro()["fields"]
     assert [each["name"] for each in found] == ["zeta", "amount", "name", "id"]
     both = {"a": {"type": "string", "connect.index": 0}, "b": {"type": "string", "connect.index": 0}}
-    assert {each["name"] for each in Topic({"type": "object", "properties": both}).avro()["fields"]} == {"a", "b"}
+    assert {each["name"] for each in JsonTopic({"type": "object", "properties": both}).avro()["fields"]} == {"a", "b"}
 
 
 def test_names_that_avro_does_not_take() -> None:
     """A name with other characters is changed for Avro, and kept beside it; JSON has the name itself."""
-    topic = Topic({"type": "object", "properties": {"order-id": {"type": "integer"}}})
+    topic = JsonTopic({"type": "object", "properties": {"order-id": {"type": "integer"}}})
     assert topic.avro()["fields"] == [{"name": "order_id", "type": "long", "connect.name": "order-id"}]
     assert topic.value({"order-id": 3}) == {"order_id": 3}
 
@@ -144,14 +144,14 @@ def test_names_that_avro_does_not_take() -> None:
 )
 def test_optional_values(draft: str | None, schema: dict[str, Any]) -> None:
     """A type beside null is optional; what stands beside the two says nothing."""
-    topic = Topic({**of(a=schema), **({"$schema": draft} if draft else {})})
+    topic = JsonTopic({**of(a=schema), **({"$schema": draft} if draft else {})})
     assert topic.field("a") == ["null", "string"]
     assert topic.value({"a": None}) == topic.value({}) == {"a": None}
 
 
 def test_required_is_what_is_not_optional() -> None:
     """A property that is missing is refused, `required` or not, unless it is optional or has a default."""
-    topic = Topic({**of(a={"type": "string"}), "required": []})
+    topic = JsonTopic({**of(a={"type": "string"}), "required": []})
     assert "a: null or missing, but required" in topic.refusal({})
     assert "a: null or missing, but required" in topic.refusal({"a": None})
     assert topic.value({}, use_optional_for_nonrequired=True) == {"a": None}
@@ -159,17 +159,17 @@ def test_required_is_what_is_not_optional() -> None:
 
 def test_defaults() -> None:
     """A default stands for what is missing, and for null; one of null is none."""
-    topic = Topic(of(a={"type": "integer", "default": 7}, b={"type": "string", "default": None}))
+    topic = JsonTopic(of(a={"type": "integer", "default": 7}, b={"type": "string", "default": None}))
     assert topic.value({"b": "x"}) == topic.value({"a": None, "b": "x"}) == {"a": 7, "b": "x"}
     assert "b: null or missing" in topic.refusal({"a": 1})
-    assert "default" in Topic(of(a={"type": "integer", "default": "x"})).refusal({"a": 1})
+    assert "default" in JsonTopic(of(a={"type": "integer", "default": "x"})).refusal({"a": 1})
 
 
 @pytest.mark.parametrize("schema", [{"enum": ["a", 1, None]}, {"type": "string", "enum": ["a", 1, None]}])
 def test_enums_are_texts(schema: dict[str, Any]) -> None:
     """An enum is a string with its values as parameters; only validation would look for the value among them."""
     word = "io.confluent.connect.json.Enum"
-    topic = Topic(of(a=schema))
+    topic = JsonTopic(of(a=schema))
     parameters = {word: "", f"{word}.a": "a", f"{word}.1": "1", f"{word}.<NULL>": "<NULL>"}
     assert topic.field("a") == {"type": "string", "connect.parameters": parameters}
     assert topic.value({"a": "other"}) == {"a": "other"}
@@ -178,22 +178,22 @@ def test_enums_are_texts(schema: dict[str, Any]) -> None:
 
 def test_enums_and_constants_of_numbers() -> None:
     """Beside a number's type `enum` and `const` say nothing; without a type `const` has none."""
-    topic = Topic(of(a={"type": "integer", "enum": [1, 2]}, b={"type": "string", "const": "x"}))
+    topic = JsonTopic(of(a={"type": "integer", "enum": [1, 2]}, b={"type": "string", "const": "x"}))
     assert [topic.field("a"), topic.field("b")] == ["long", "string"]
-    assert "Connect has no type for const" in Topic(of(a={"const": "x"})).refusal({"a": "x"})
+    assert "Connect has no type for const" in JsonTopic(of(a={"const": "x"})).refusal({"a": "x"})
 
 
 def test_arrays() -> None:
     """Arrays have one type of items; one that says none is refused."""
-    topic = Topic(of(a={"type": "array", "items": {"type": ["integer", "null"]}}))
+    topic = JsonTopic(of(a={"type": "array", "items": {"type": ["integer", "null"]}}))
     assert topic.field("a") == {"type": "array", "items": ["null", "long"]}
     assert topic.value({"a": [1, None]}) == {"a": [1, None]}
-    assert "does not say the type of its items" in Topic(of(a={"type": "array"})).refusal({"a": []})
+    assert "does not say the type of its items" in JsonTopic(of(a={"type": "array"})).refusal({"a": []})
 
 
 def test_maps_of_texts() -> None:
     """connect.type map: an object is a map of additionalProperties, whose keys are texts."""
-    topic = Topic(of(a={"type": "object", "connect.type": "map", "additionalProperties": {"type": "integer"}}))
+    topic = JsonTopic(of(a={"type": "object", "connect.type": "map", "additionalProperties": {"type": "integer"}}))
     assert topic.field("a") == {"type": "map", "values": "long"}
     assert topic.value({"a": {"x": 1}}) == {"a": {"x": 1}}
     assert "no object" in topic.refusal({"a": []})
@@ -203,7 +203,7 @@ def test_maps_of_texts() -> None:
 def test_maps_of_other_keys(key: dict[str, Any]) -> None:
     """connect.type map: an array of objects of `key` and `value` is a map, a list of them in Avro and Parquet."""
     entry = {"type": "object", "properties": {"key": key, "value": {"type": "string"}}}
-    topic = Topic(of(a={"type": "array", "connect.type": "map", "items": entry}))
+    topic = JsonTopic(of(a={"type": "array", "connect.type": "map", "items": entry}))
     given = 1 if key["type"] == "integer" else "k"
     assert topic.field("a")["items"]["name"] == "MapEntry"
     assert topic.value({"a": [{"key": given, "value": "x"}]}) == {"a": [{"key": given, "value": "x"}]}
@@ -216,7 +216,7 @@ def test_maps_of_other_keys(key: dict[str, Any]) -> None:
 def test_unions(word: str) -> None:
     """oneOf and anyOf are a struct with a field for each schema, of which a value has one."""
     inner = {"type": "object", "title": "P", "properties": {"x": {"type": "integer"}}}
-    topic = Topic(of(a={word: [{"type": "string"}, {"type": "integer"}, inner, {"type": "null"}]}))
+    topic = JsonTopic(of(a={word: [{"type": "string"}, {"type": "integer"}, inner, {"type": "null"}]}))
     union = optional(topic.field("a"))
     assert union["connect.name"] == "io.confluent.connect.json.OneOf"
     assert [each["connect.name"] for each in union["fields"]] == [
@@ -235,7 +235,7 @@ def test_which_schema_of_a_union() -> None:
     structs = [
         {"type": "object", "title": t, "properties": {n: {"type": "integer"} for n in t}} for t in ("a", "ab", "ac")
     ]
-    topic = Topic({"oneOf": [*structs, {"type": "number"}, {"type": "integer"}]}, None)
+    topic = JsonTopic({"oneOf": [*structs, {"type": "number"}, {"type": "integer"}]}, None)
 
     def chosen(value: Any) -> int:
         (number,) = [at for at, each in enumerate(topic.value(value).values()) if each is not None]
@@ -250,7 +250,7 @@ def test_all_of() -> None:
     """allOf is a struct of all properties, those of what it refers to as well; it has no name."""
     base = {"type": "object", "title": "B", "properties": {"id": {"type": "integer"}, "x": {"type": "string"}}}
     more = {"properties": {"x": {"type": "integer"}, "z": {"type": "boolean"}}}
-    topic = Topic({"allOf": [{"$ref": "#/definitions/B"}, more], "title": "T", "definitions": {"B": base}})
+    topic = JsonTopic({"allOf": [{"$ref": "#/definitions/B"}, more], "title": "T", "definitions": {"B": base}})
     assert [(each["name"], each["type"]) for each in topic.avro()["fields"]] == [
         *(("x", "long"), ("id", "long"), ("z", "boolean")),
     ]
@@ -262,7 +262,7 @@ def test_all_of() -> None:
 )
 def test_what_connect_has_no_type_for(schema: Any) -> None:
     """A schema of anything, and what says no type: its records are refused, and the place is named."""
-    assert "a: Connect has no type for" in Topic({"type": "object", "properties": {"a": schema}}).refusal({"a": 1})
+    assert "a: Connect has no type for" in JsonTopic({"type": "object", "properties": {"a": schema}}).refusal({"a": 1})
 
 
 @pytest.mark.parametrize("word", ["definitions", "$defs"])
@@ -270,7 +270,7 @@ def test_references_within_a_schema(word: str) -> None:
     """A $ref is what it names; a struct that is meant twice is one type."""
     inner = {"type": "object", "title": "P", "properties": {"x": {"type": "integer"}}}
     to = {"$ref": f"#/{word}/P"}
-    topic = Topic({**of(a=to, b={"oneOf": [{"type": "null"}, to]}), word: {"P": inner}})
+    topic = JsonTopic({**of(a=to, b={"oneOf": [{"type": "null"}, to]}), word: {"P": inner}})
     assert topic.field("a")["name"] == "P"
     assert topic.field("b") == ["null", "io.confluent.connect.avro.P"]
     assert topic.value({"a": {"x": 1}, "b": {"x": 2}}) == {"a": {"x": 1}, "b": {"x": 2}}
@@ -281,7 +281,7 @@ def test_references_to_other_schemas(base: str | None) -> None:
     """The names of a schema's references are addresses, relative to its own; so are those of what they refer to."""
     city = {"type": "object", "properties": {"to": {"$ref": "city.json#/definitions/C"}}}
     parts = {"city.json": {"definitions": {"C": {"type": "string"}}}, "address.json": city}
-    topic = Topic({**of(a={"$ref": "address.json"}), **({"$id": base} if base else {})}, parts)
+    topic = JsonTopic({**of(a={"$ref": "address.json"}), **({"$id": base} if base else {})}, parts)
     assert topic.value({"a": {"to": "Bonn"}}) == {"a": {"to": "Bonn"}}
 
 
@@ -297,7 +297,7 @@ def test_structs_inside_themselves(draft: str | None) -> None:
         one={"oneOf": [me, {"type": "string"}]},
     )
     schema = {"$ref": "#/definitions/T", "definitions": {"T": {**inside, "title": "T"}}}
-    topic = Topic({**schema, **({"$schema": draft} if draft else {})})
+    topic = JsonTopic({**schema, **({"$schema": draft} if draft else {})})
     leaf = {"n": 1, "next": None, "all": [], "by": {}, "one": "x"}
     value = {"n": 0, "next": leaf, "all": [leaf], "by": {"k": leaf}, "one": leaf}
     plain = {**leaf, "one": {f"{ONE_OF}0": None, f"{ONE_OF}1": "x"}}
@@ -323,19 +323,19 @@ def test_modern_dialects(year: str) -> None:
         "$defs": {"B": {"$anchor": "b", "type": "string"}},
         "$schema": draft,
     }
-    assert "c: an array does not say the type of its items" in Topic(schema).refusal({})
+    assert "c: an array does not say the type of its items" in JsonTopic(schema).refusal({})
     del schema["properties"]["c"]
-    topic = Topic(schema)
+    topic = JsonTopic(schema)
     assert [topic.field("a"), topic.field("b")] == ["int", "string"]
     several = {"type": ["object", "null"], "properties": {"x": {"type": "string"}}}
-    assert optional(Topic(of(a=several)).field("a"))["type"] == "record"
-    assert Topic({**of(a=several), "$schema": draft}).field("a")["type"] == "record"  # not optional
+    assert optional(JsonTopic(of(a=several)).field("a"))["type"] == "record"
+    assert JsonTopic({**of(a=several), "$schema": draft}).field("a")["type"] == "record"  # not optional
 
 
 def test_metadata_of_connect() -> None:
     """connect.version counts before the registry's, connect.parameters are parameters, description is doc."""
     words = {"description": "d", "connect.version": 9, "connect.parameters": {"p": "q"}, "title": "N"}
-    topic = Topic(of(a={"type": "string", **words}))
+    topic = JsonTopic(of(a={"type": "string", **words}))
     found = {"connect.doc": "d", "connect.version": 9, "connect.parameters": {"p": "q"}, "connect.name": "N"}
     assert topic.field("a") == {"type": "string", **found}
     assert topic.schema().version == 1
@@ -352,7 +352,7 @@ def test_metadata_of_connect() -> None:
 )
 def test_values_that_are_no_objects(schema: dict[str, Any], json: Any, value: Any) -> None:
     """A value may be of any type, as keys often are; null is a tombstone where the schema takes it."""
-    assert Topic(schema).value(json) == value
-    assert "null or missing, but required" in Topic(schema).refusal(None)
-    rows = Topic({"oneOf": [schema, {"type": "null"}]}).rows(None)
+    assert JsonTopic(schema).value(json) == value
+    assert "null or missing, but required" in JsonTopic(schema).refusal(None)
+    rows = JsonTopic({"oneOf": [schema, {"type": "null"}]}).rows(None)
     assert "Tombstone" in repr(rows.excluded[0])

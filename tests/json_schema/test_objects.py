@@ -15,7 +15,7 @@ import pytest
 from kafka_s3.adapters.memory import MemoryRegistry
 from kafka_s3.ports import Registries
 from kafka_s3.records import Record
-from tests.json_schema.topic import Topic, framed, of
+from tests.json_schema.topic import JsonTopic, framed, of
 from tests.pairs.exported import Exported, export, is_allowed, settings_of
 
 CONVERTER = "io.confluent.connect.json.JsonSchemaConverter"
@@ -120,7 +120,7 @@ def test_what_json_looks_like() -> None:
 
 def test_keys_and_values() -> None:
     """JsonSchemaConverter reads keys too, under the subject of keys; a bad key makes its record bad."""
-    topic = Topic({"type": "integer"})
+    topic = JsonTopic({"type": "integer"})
     more = {"key.converter": CONVERTER, "key.converter.schema.registry.url": "http://registry:8081"}
     more |= {"store.kafka.keys": "true", "keys.format.class": "AvroFormat", "format.class": "JsonFormat"}
     registry = topic.registry

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from tests.json_schema.topic import LATEST, Topic, of
+from tests.json_schema.topic import LATEST, JsonTopic, of
 
 
 def test_properties_that_are_not_required() -> None:
     """use.optional.for.nonrequired makes what is not in `required` nullable, also in allOf and inside."""
     inner = {"type": "object", "properties": {"x": {"type": "integer"}}}
-    topic = Topic({**of(a={"type": "string"}, b=inner), "required": ["b"]})
+    topic = JsonTopic({**of(a={"type": "string"}, b=inner), "required": ["b"]})
     assert topic.value({"b": {}}, use_optional_for_nonrequired=True) == {"a": None, "b": {"x": None}}
     assert "null or missing" in topic.refusal({"b": {}})
     assert "b: null or missing" in topic.refusal({}, use_optional_for_nonrequired=True)
-    both = Topic({"allOf": [{**of(a={"type": "string"}), "required": ["a"]}, of(c={"type": "string"})]})
+    both = JsonTopic({"allOf": [{**of(a={"type": "string"}), "required": ["a"]}, of(c={"type": "string"})]})
     assert both.value({"a": "x"}, use_optional_for_nonrequired=True) == {"a": "x", "c": None}
 
 
@@ -20,7 +20,7 @@ def test_sum_types_of_connect() -> None:
     """generalized.sum.type.support marks enums and unions with Connect's own parameters and names."""
     optional = {"type": ["string", "null"]}
     union = {"oneOf": [{"type": "string"}, {"type": "integer"}]}
-    topic = Topic(of(a={"enum": ["x", "y"]}, b=optional, c=union))
+    topic = JsonTopic(of(a={"enum": ["x", "y"]}, b=optional, c=union))
     word = "org.apache.kafka.connect.data.Enum"
     assert topic.field("a", generalized_sum_type_support=True)["connect.parameters"] == {
         word: "",
@@ -42,5 +42,5 @@ def test_modern_dialects_as_draft_7() -> None:
         "$schema": LATEST,
     }
     value = {"a": {"x": 1, "y": 2}}
-    assert Topic(schema).value(value) == value
-    assert Topic(schema).value(value, ignore_modern_dialects=True) == {"a": {"x": 1}}
+    assert JsonTopic(schema).value(value) == value
+    assert JsonTopic(schema).value(value, ignore_modern_dialects=True) == {"a": {"x": 1}}

@@ -11,7 +11,7 @@ from kafka_s3.values.converters.connect_avro import avro_schema
 from kafka_s3.values.converters.connect_schema import read_schema
 from kafka_s3.values.converters.connect_values import parse
 from kafka_s3.values.converters.envelope import EnvelopeJson
-from tests.json_schema.topic import Topic
+from tests.json_schema.topic import JsonTopic
 from tests.json_schema.written import written_schema, written_value
 from tests.values.converters.envelopes import compact, envelope, random_schema, random_value
 
@@ -23,7 +23,7 @@ def test_schemas_and_values_come_back() -> None:
     for _ in range(1500):
         connect = random_schema(random, 3)
         wanted = avro_schema(read_schema(parse(compact(connect).encode())))
-        topic = Topic(written_schema(connect))
+        topic = JsonTopic(written_schema(connect))
         values: list[Any] = [random_value(random, {**connect, "optional": False})[0] for _ in range(4)]
         rows = topic.rows(*(written_value(connect, each).encode() for each in values))
         expected = read([envelope(connect, each) for each in values])
@@ -42,7 +42,7 @@ def test_schemas_and_values_come_back() -> None:
 class _NoVersions:
     """A registry that knows no version of the subject: an envelope has none either."""
 
-    def __init__(self, topic: Topic) -> None:
+    def __init__(self, topic: JsonTopic) -> None:
         self.schema = topic.registry.schema
 
     def versions(self, subject: str) -> dict[int, int]:

@@ -33,7 +33,7 @@ def framed(id: int, value: Any) -> bytes:
     return b"\0" + id.to_bytes(4, "big") + (value if isinstance(value, bytes) else json.dumps(value).encode())
 
 
-class Topic:
+class JsonTopic:
     """A schema, and by their names those it refers to; its converter."""
 
     def __init__(self, schema: Any, references: Mapping[str, Any] | None = None) -> None:
