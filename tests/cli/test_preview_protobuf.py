@@ -3,6 +3,7 @@
 import base64
 import json
 from pathlib import Path
+from uuid import UUID
 
 from click.testing import Result
 
@@ -35,6 +36,21 @@ def test_a_proto_with_an_import(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     body = (tmp_path / "out" / json.loads(result.stdout)["key"]).read_bytes()
     assert body == b'{"n":5,"c":{"code":"NZ"}}\n'
+
+
+def test_a_proto_of_glue(tmp_path: Path) -> None:
+    """<id of a version>.proto is that version of AWS Glue; what reads it is Glue's converter."""
+    id = UUID(int=7)
+    (tmp_path / f"{id}.proto").write_text(COUNTRY)
+    glue = {"value.converter": "com.amazonaws.services.schemaregistry.kafkaconnect.protobuf.ProtobufSchemaConverter"}
+    plain = {name: value for name, value in PLAIN.items() if not name.startswith("value.converter")}
+    config = write_properties(tmp_path / "orders.properties", plain | glue)
+    records = tmp_path / "records.jsonl"
+    value = base64.b64encode(b"\3\0" + id.bytes + b"\0\x0a\x02NZ").decode()
+    records.write_text(json.dumps({"offset": 0, "value_base64": value}) + "\n")
+    result = call("preview", config, "--records", records, "--schemas", tmp_path, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out" / json.loads(result.stdout)["key"]).read_bytes() == b'{"code":"NZ"}\n'
 
 
 def test_a_proto_whose_import_is_missing(tmp_path: Path) -> None:

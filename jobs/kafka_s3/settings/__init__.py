@@ -25,7 +25,7 @@ One module for each topic, with its properties, what is wrong with their values 
 | `kafka` | Java's client properties and what librdkafka calls them |
 | `kafka_client` | translates them; reads logins out of `sasl.jaas.config` |
 | `registry` | the schema registry behind AvroConverter |
-| `glue` | AWS Glue's schema registry behind AWSKafkaAvroConverter |
+| `glue` | AWS Glue's schema registry behind its converters |
 | `converters` | what a record's bytes are: converters, the schema of plain JSON, the record's own metadata |
 | `inference` | the schema of plain JSON where it is inferred |
 | `formats` | what an object holds: formats, codecs, compression |

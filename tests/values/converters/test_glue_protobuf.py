@@ -82,7 +82,7 @@ def test_messages_of_one_version(count: int, compressed: bool) -> None:
 
 
 def test_what_is_absent_has_its_default() -> None:
-    """A message that is not there is one of defaults; of a oneof whose fields are not there it is null."""
+    """A message that is not there is one of defaults; a oneof without any of its fields is null."""
     place = {"city": "", "floor": None}
     assert converted([framed(b"")], registry()) == [{"contact": None, "id": 0, "place": place, "tags": []}]
 
