@@ -180,8 +180,9 @@ def _a_text(size: int) -> bytes:
 
 
 def _inflates(text: Text, size: int) -> bytes:
-    """Compressed data that stands for 16 times `size`."""
-    return glue_bytes(text(16 * size), compressed=True)
+    """Compressed data of at most `size` bytes, that stands for 8 times these or less."""
+    made = glue_bytes(text(8 * size), compressed=True)
+    return made if len(made) <= size else glue_bytes(text(8 * size * size // len(made)), compressed=True)
 
 
 def shapes(kind: str, size: int) -> Iterator[Shape]:
@@ -196,7 +197,7 @@ def shapes(kind: str, size: int) -> Iterator[Shape]:
             for name in _INFLATED:
                 avro, text = AVRO.get(name, ("string", _a_text))
                 yield Shape(f"zlib, {name}", _inflates(text, size), _avro(avro))
-                yield Shape(f"zlib, a MB of {name}", _inflates(text, size // 16), _avro(avro))
+                yield Shape(f"zlib, a MB of {name}", _inflates(text, size // 8), _avro(avro))
         case "ProtobufConverter":
             for name, (proto, text) in PROTOBUF.items():
                 yield Shape(name, b"\0\0\0\0\1\0" + text(size), registered(proto))

@@ -96,6 +96,13 @@ def _may_have_none(shape: Shape) -> bool:
 _FALLIBLE: Final = (Instant, Day, Clock, Number)
 
 
+def _has_all_values(value: Value) -> bool:
+    """Whether there is one for all that such a field may be, or what is within says itself that there is none."""
+    return isinstance(value, Struct | Enumerated) or (
+        isinstance(value, Leaf) and not value.bits and value.word != "string"
+    )
+
+
 def _is_small(value: Value) -> bool:
     return isinstance(value, Leaf) and value.bits > 0
 
@@ -143,7 +150,9 @@ class _Readers:
         return read
 
     def _slot(self, slot: Slot) -> _Fill:
-        name, read = slot.name, _named_reader(slot.name, self.value(slot.value))
+        name, read = slot.name, self.value(slot.value)
+        if not _has_all_values(slot.value):
+            read = _named_reader(name, read)
         if slot.repeated and isinstance(slot.value, MapOf):
             return lambda message, record: record.__setitem__(name, read(getattr(message, name)))
         if slot.repeated:

@@ -122,8 +122,11 @@ class Inspection:
                 at = self._scalar(at, end, part)
             elif wire == LENGTHY and part.wire == LENGTHY and part.message is not None:
                 size, at = self._length(at, end, part)
-                self.message(at, at + size, part.message, depth + 1)
-                at += size
+                if size or depth == NESTING_MAX:
+                    self.message(at, at + size, part.message, depth + 1)
+                    at += size
+                else:  # without fields, as most that are made to cost much are
+                    self.weight += self.weights.get(part.message.name, 0)
             elif wire == LENGTHY and part.packed:
                 at = self._packed(at, end, part)
             else:

@@ -26,7 +26,7 @@ _PLAIN, _ZLIB = 0, 5
 _ZLIB_HEAD: Final = bytes((_VERSION, _ZLIB))
 _AVAILABLE: Final = "AVAILABLE"
 #: What compressed data may stand for: these bytes, and so many for each of its own.
-_ROOM: Final = 16 * 1024 * 1024
+_ROOM: Final = 8 * 1024 * 1024
 _TIMES_MAX: Final = 8
 #: It may hold the values of so many bytes, or of its own if these are more: zlib makes a thousand bytes of one, and
 #: each may be a value that takes most of a microsecond.
