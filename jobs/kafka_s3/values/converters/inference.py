@@ -44,6 +44,7 @@ NAMES_MAX: Final = 256
 #: Places that a sample is remembered by, some 300 bytes each; names beyond are passed over.
 PLACES_MAX: Final = 20_000
 _EXACT_MAX: Final = 400  # characters of a number that a double could hold as written
+_WHOLE_MAX: Final = 1 << 53  # up to here a double has every whole number
 _LONG: Final = range(-(1 << 63), 1 << 63)
 
 
@@ -141,14 +142,14 @@ def _seen(parsed: Any) -> Seen:
 
 
 def is_exact(number: int | Real) -> bool:
-    """Whether a double is this number: a whole one exactly, any other by the shortest text that means the double.
+    """Whether a double is this number, and no other is the same double: by the shortest text that means the double.
 
-    >>> is_exact(Real("0.10")), is_exact(Real("0.1000000000000000001")), is_exact(2**53 + 1)
-    (True, False, False)
+    >>> is_exact(Real("0.10")), is_exact(Real("0.1000000000000000001")), is_exact(2**53 + 1), is_exact(2**55)
+    (True, False, False, False)
     """
     try:
         if isinstance(number, int):
-            return int(float(number)) == number
+            return -_WHOLE_MAX <= number <= _WHOLE_MAX or Number(repr(float(number))) == number
         return len(number) <= _EXACT_MAX and Number(repr(float(number))) == Number(number)
     except (OverflowError, InvalidOperation):
         return False
