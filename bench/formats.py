@@ -17,7 +17,19 @@ from rich.table import Table
 from bench.measure import Measured, measure
 from bench.output import console, spread
 from bench.paths import CHAINS, LARGE, PATHS
-from bench.records import AVRO, NEWER, PARTITIONS, PROMOTED, PROTO, avro_values, produce, protobuf_values, values
+from bench.records import (
+    AVRO,
+    JSON_SCHEMA,
+    NEWER,
+    PARTITIONS,
+    PROMOTED,
+    PROTO,
+    avro_values,
+    json_schema_values,
+    produce,
+    protobuf_values,
+    values,
+)
 from tools.parts.kafka import KafkaBroker
 from tools.parts.registry import SchemaRegistry
 from tools.parts.s3 import S3Server
@@ -129,6 +141,9 @@ class _Tasks:
             found = avro_values(records, self._register(topic, AVRO), self._register(topic, newer), newer, partitions)
         elif topic.startswith("protobuf"):
             found = protobuf_values(records, self._register_text(topic, PROTO, "PROTOBUF"))
+        elif topic.startswith("schema-json"):
+            text = json.dumps(JSON_SCHEMA)
+            found = json_schema_values(records, self._register_text(topic, text, "JSON"))
         return produce(self._servers.kafka.bootstrap_servers, topic, found, partitions)
 
     def cost(self, name: str, records: int) -> Cost:

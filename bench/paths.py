@@ -11,6 +11,7 @@ _AVRO: Final = (
     "format.class=io.confluent.connect.s3.format."
 )
 _PROTOBUF: Final = _AVRO.replace("avro.AvroConverter", "protobuf.ProtobufConverter")
+_JSON_SCHEMA: Final = _AVRO.replace("avro.AvroConverter", "json.JsonSchemaConverter")
 _ZSTD: Final = "parquet.ParquetFormat\nparquet.codec=zstd\n"
 _PARQUET: Final = "parquet.ParquetFormat\nparquet.codec=snappy\n"
 _BYTES: Final = "value.converter=org.apache.kafka.connect.converters.ByteArrayConverter\nformat.class="
@@ -28,6 +29,7 @@ _WITHOUT: Final = {
     "JSON to Parquet by a schema": ("json", f"{_JSON}{_PARQUET}export.value.schema.file={{schema}}\n"),
     "inferred JSON to Parquet": ("json", f"{_JSON}{_PARQUET}export.value.schema=infer\n"),
     "JSON to Parquet, zstd": ("json", f"{_JSON}{_ZSTD}export.value.schema.file={{schema}}\n"),
+    "JSON Schema to Parquet, zstd": ("schema-json", f"{_JSON_SCHEMA}{_ZSTD}"),
     "JSON to JSON": ("json", f"{_JSON}json.JsonFormat\n"),
     "JSON to JSON, gzip": ("json", f"{_JSON}json.JsonFormat\ns3.compression.type=gzip\n"),
     "bytes": ("json", f"{_BYTES}io.confluent.connect.s3.format.bytearray.ByteArrayFormat\n"),

@@ -65,6 +65,30 @@ message Event {
 """
 
 
+#: The same as JSON Schema.
+JSON_SCHEMA: Final = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "type": "object",
+    "title": "Event",
+    "properties": {
+        "id": {"type": "integer", "connect.index": 0},
+        "user": {"type": "string", "connect.index": 1},
+        "session": {"type": "string", "connect.index": 2},
+        "amount": {"type": "number", "connect.index": 3},
+        "words": {"type": "string", "connect.index": 4},
+        "tags": {"type": "array", "items": {"type": "string"}, "connect.index": 5},
+        "ok": {"type": "boolean", "connect.index": 6},
+        "at": {
+            "type": "integer",
+            "title": "org.apache.kafka.connect.data.Timestamp",
+            "connect.type": "int64",
+            "connect.version": 1,
+            "connect.index": 7,
+        },
+    },
+}
+
+
 def values(count: int) -> Iterator[bytes]:
     """Values as an application would write them: numbers, words, one nested list."""
     chance = random.Random(208)
@@ -100,6 +124,12 @@ def avro_values(count: int, id: int, newer_id: int, newer: dict[str, Any], parti
             yield newer_head + encode_newer([as_newer(record)])[0]
         else:
             yield head + encode([record])[0]
+
+
+def json_schema_values(count: int, id: int) -> Iterator[bytes]:
+    """The same records as JSON, behind the id of a registry's schema."""
+    head = b"\0" + id.to_bytes(4, "big")
+    return (head + value for value in values(count))
 
 
 def protobuf_values(count: int, id: int) -> Iterator[bytes]:
