@@ -20,7 +20,7 @@ FILTER = {
     "predicates.p.type": "HasHeaderKey",
     "predicates.p.name": "drop",
 }
-OWN = one("tests.scenario.routed:Rare")
+OWN = one("tests.scenario.routed:ToAll")
 ROUTER = one("RegexRouter", regex="(.*)", replacement="all-$1")
 FIELD = one("InsertField$Value", static_field="s", static_value="x")
 

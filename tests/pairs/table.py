@@ -69,6 +69,10 @@ def _in_base64(found: bytes, case: Case, written: Written) -> None:
     assert base64.b64decode(json.loads(found), validate=True) == case.value
 
 
+def _in_csv(found: bytes, case: Case, written: Written) -> None:
+    assert base64.b64decode(found, validate=True) == case.raw
+
+
 def _as_text(found: bytes, case: Case, written: Written) -> None:
     assert json.loads(found) == case.value
 
@@ -98,6 +102,7 @@ def _columns(found: Any, case: Case, written: Written) -> None:
 
 
 _LINES = Keeps("the bytes, a line each", _bytes_kept)
+_CSV = Keeps("the bytes in base64, or as they are", _in_csv)
 _FRAMES = Keeps("the bytes", _bytes_kept)
 _NUMBER = {
     Format.JSON: Keeps("the number or boolean; NaN as text ¹", _as_json),
@@ -137,12 +142,14 @@ KEEPS: Mapping[tuple[str, Format | UserDefined], Keeps] = {
     ("StringConverter", Format.AVRO): Keeps("text; what is not UTF-8 becomes U+FFFD", _value_kept),
     ("StringConverter", Format.PARQUET): _NUMBER[Format.PARQUET],
     ("StringConverter", Format.BLOCK_GZIP): _LINES,
+    ("StringConverter", Format.CSV): _CSV,
     ("StringConverter", OWN): _FRAMES,
     ("ByteArrayConverter", Format.JSON): Keeps("text in base64", _in_base64),
     ("ByteArrayConverter", Format.AVRO): Keeps("the bytes", _value_kept),
     ("ByteArrayConverter", Format.PARQUET): _NUMBER[Format.PARQUET],
     ("ByteArrayConverter", Format.BYTE_ARRAY): Keeps("the bytes, with the separator behind each", _bytes_kept),
     ("ByteArrayConverter", Format.BLOCK_GZIP): _LINES,
+    ("ByteArrayConverter", Format.CSV): _CSV,
     ("ByteArrayConverter", OWN): _FRAMES,
     **{
         (f"{name}Converter", format): keeps
