@@ -25,6 +25,7 @@ from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.records import Record
 from kafka_s3.settings.formats import Format
 from kafka_s3.settings.properties import UserDefined
+from tests.json_schema.written import written_schema
 from tests.pairs.avro_weights import AVRO, DECIMAL, LONG_NAME, NULLABLE, WIDE, Text, array, record
 from tests.pairs.exported import export, is_allowed, registries_of, settings_of
 from tests.pairs.kinds import ENVELOPE, GLUE, PLAIN, TYPED, glue_bytes, kinds, zigzag
@@ -201,6 +202,16 @@ def shapes(kind: str, size: int) -> Iterator[Shape]:
         case "ProtobufConverter":
             for name, (proto, text) in PROTOBUF.items():
                 yield Shape(name, b"\0\0\0\0\1\0" + text(size), registered(proto))
+        case "ProtobufSchemaConverter":
+            for name, (proto, text) in PROTOBUF.items():
+                # Which message it is: M is behind those that sort before it.
+                index = len([each for each in re.findall(r"message (\w+)", proto) if each < "M"])
+                raw = bytes([index]) + text(size)
+                yield Shape(name, glue_bytes(raw, compressed=False), registered(proto))
+        case "JsonSchemaConverter":
+            for name, (connect, text) in CONNECT.items():
+                schema = RegisteredSchema(1, json.dumps(written_schema(_struct({"field": "x", **connect}))), "JSON")
+                yield Shape(name, b'\0\0\0\0\1{"x":' + text(size) + b"}", schema)
         case _ if kind == ENVELOPE:
             for name, text in JSON.items():
                 yield Shape(f"no schema, {name}", b'{"schema":null,"payload":' + text(size) + b"}")
