@@ -102,13 +102,19 @@ class RejectionsNoted(_Event, frozen=True, kw_only=True, tag="rejections_noted")
     what: str
 
 
+class SparkNeeded(_Event, frozen=True, kw_only=True, tag="spark_needed"):
+    """The last event of a driver without Spark in front of a plan that is large: a driver on Spark goes on with it."""
+
+    offsets: int
+
+
 class RunEnded(_Event, frozen=True, kw_only=True, tag="run_ended"):
     """The last event of a driver."""
 
     exit_status: int
 
 
-RunEvent = BadRecord | UnexpectedError | PartitionFailed | ProblemReported | RejectionsNoted | RunEnded
+RunEvent = BadRecord | UnexpectedError | PartitionFailed | ProblemReported | RejectionsNoted | SparkNeeded | RunEnded
 
 
 # What dead drivers and tasks left under a plan's keys.

@@ -54,6 +54,8 @@ def _of_run(event: RunEvent) -> str:
             return f"failed: {event.reason}"
         case events.ProblemReported() | events.RejectionsNoted():
             return event.what
+        case events.SparkNeeded():
+            return f"{event.offsets} offsets are enough for Spark, which goes on from here"
         case events.RunEnded():
             return f"the run ended with exit status {event.exit_status}"
     assert_never(event)

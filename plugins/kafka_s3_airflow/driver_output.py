@@ -1,4 +1,4 @@
-"""What a Spark driver writes, line by line: its events, and between them what Spark, Java and Python say."""
+"""What a driver writes, line by line: its events, and between them what Spark, Java and Python say."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from kafka_s3.events import ProblemReported, RejectionsNoted, RunEnded, from_line
+from kafka_s3.events import ProblemReported, RejectionsNoted, RunEnded, SparkNeeded, from_line
 from kafka_s3.sentences import sentence
 
 REASON_LINES_MAX: Final = 40
@@ -24,9 +24,13 @@ _OF_SPARK: Final = (
 
 @dataclass(slots=True)
 class DriverOutput:
-    """Follows a driver. `exit_status`: what its last event says; `None` of one that died before that."""
+    """Follows a driver. `exit_status`: what its last event says; `None` of one that died before that.
+
+    `needs_spark`: one without Spark came to a plan that is worth it.
+    """
 
     exit_status: int | None = None
+    needs_spark: bool = False
     _reported: list[str] = field(default_factory=list)
     _unexplained: deque[str] = field(default_factory=lambda: deque(maxlen=REASON_LINES_MAX))
 
@@ -41,6 +45,8 @@ class DriverOutput:
             self._unexplained.clear()
             if isinstance(event, ProblemReported | RejectionsNoted):
                 self._reported.append(event.what)
+            elif isinstance(event, SparkNeeded):
+                self.needs_spark = True
             elif isinstance(event, RunEnded):
                 self.exit_status = event.exit_status
             yield from sentence(event).split("\n")

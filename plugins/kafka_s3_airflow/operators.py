@@ -1,9 +1,10 @@
-"""The operator that runs the export: spark-submit with the driver's secrets in its environment, and nowhere else."""
+"""The operator that runs the export: a driver, on Spark or without it, with its secrets in its environment alone."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -28,7 +29,10 @@ CONF: Final = {"spark.ui.enabled": "false", "spark.log.level": "WARN"}
 
 
 class ExportOperator(SparkSubmitOperator):
-    """Submits `jobs/export.py` for one run of one connector; tells errors that a retry can cure from others.
+    """Runs `jobs/export.py` for one run of one connector; tells errors that a retry can cure from others.
+
+    Plans of fewer offsets than `export.spark.records.min` need no JVM: a plain process does them, and spark-submit is
+    started in front of the first larger one.
 
     `reexport`: the run's data interval is a window that is exported again, apart from the live export.
     """
@@ -42,6 +46,7 @@ class ExportOperator(SparkSubmitOperator):
         )
         self.connector = connector
         self._is_told_to_end = False
+        self._process: subprocess.Popen[str] | None = None
         self.reexport = reexport
 
     def execute(self, context: Context) -> None:
@@ -54,14 +59,18 @@ class ExportOperator(SparkSubmitOperator):
         die_with_supervisor()
         connection = check_spark(self._conn_id)
         with for_airflow():
-            driver_context = load_connector(Path(self.connector)).driver_context
+            loaded = load_connector(Path(self.connector))
         self.application_args = self._arguments(context)
         self._spark_binary = find_spark_submit(connection, os.environ)
         output = DriverOutput()
-        hook = self._hook = self._hook_with_conf(output)
+        hook = self._hook_with_conf(output)
         with scratch(os.environ) as folder:
             environment = driver_environment(os.environ, folder, local=is_local(hook))
-            environment |= driver_context.to_environment()
+            environment |= loaded.driver_context.to_environment()
+            is_for_spark = self.reexport or not loaded.settings.limits.spark_records_min
+            if not is_for_spark and self._is_done_without_spark(environment):
+                return
+            self._hook = hook
             try:
                 self._refuse_to_go_on()
                 hook.submit(self.application, env=environment, preexec_fn=die_with_parent)
@@ -72,10 +81,44 @@ class ExportOperator(SparkSubmitOperator):
             raise _failure(output.exit_status, output)
 
     def on_kill(self) -> None:
-        """End Spark. Airflow calls this in a signal's handler when it wants the task to end, and `execute` goes on."""
+        """End the driver. Airflow calls this in a signal's handler when it wants the task to end; `execute` goes on."""
         self._is_told_to_end = True
+        if self._process is not None:
+            self._process.terminate()
         if self._hook is not None:
             self._hook.on_kill()
+
+    def _is_done_without_spark(self, environment: Mapping[str, str]) -> bool:
+        """Let a driver without a JVM do what is small; `False` if it came to a plan that is worth Spark."""
+        output = DriverOutput()
+        python = environment["PYSPARK_DRIVER_PYTHON"]
+        command = [python, str(self.application), "--without-spark", *(self.application_args or ())]
+        self._refuse_to_go_on()
+        with subprocess.Popen(  # noqa: S603  # our own program, its arguments as a list
+            command,
+            env=dict(environment),
+            preexec_fn=die_with_parent,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as process:
+            self._process = process
+            try:
+                if self._is_told_to_end:  # before there was a process to end
+                    process.terminate()
+                assert process.stdout is not None
+                for line in output.read(process.stdout):
+                    self.log.info("%s", line.rstrip())
+                process.wait()
+            finally:  # an execution timeout is raised anywhere
+                process.kill()
+        self._process = None
+        self._refuse_to_go_on()
+        status = output.exit_status or process.returncode
+        if status:
+            raise _failure(status, output)
+        return not output.needs_spark
 
     def _refuse_to_go_on(self) -> None:
         if self._is_told_to_end:

@@ -50,6 +50,7 @@ def operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     connector = tmp_path / "orders.properties"
     connector.write_text(
         "name=orders\ntopics=orders\ns3.bucket.name=archive\ns3.region=us-east-1\nflush.size=100\n"
+        "export.spark.records.min=0\n"
         "storage.class=io.confluent.connect.s3.storage.S3Storage\n"
         "format.class=io.confluent.connect.s3.format.json.JsonFormat\n"
         "value.converter=org.apache.kafka.connect.json.JsonConverter\nvalue.converter.schemas.enable=false\n"

@@ -40,6 +40,7 @@ s3.compression.type=gzip
 value.converter=org.apache.kafka.connect.json.JsonConverter
 value.converter.schemas.enable=false
 flush.size=100
+export.spark.records.min=0
 aws.access.key.id=AKIDEXAMPLE
 aws.secret.access.key=${{secrets:store-secret}}
 """

@@ -118,6 +118,7 @@ def _properties(name: str, more: Mapping[str, str]) -> dict[str, str]:
         "value.converter": "org.apache.kafka.connect.json.JsonConverter",
         "value.converter.schemas.enable": "false",
         "flush.size": "100",
+        "export.spark.records.min": "0",  # Spark is what is broken here
         "export.reexport.enable": "false",
         **_daily(),
         **more,

@@ -212,7 +212,7 @@ def test_whoever_plans_refuses_a_forged_plan(reader: str) -> None:
 
 def test_tasks_on_spark_get_no_key() -> None:
     """Tasks write data and dead letters, which entries list: what travels to other machines holds no key of the log."""
-    from kafka_s3.spark.driver import SparkExecute
+    from kafka_s3.spark.execute import SparkExecute
 
     context: Any = None
     kept = SparkExecute(context, settings_of(export_log_key=KEY))._settings

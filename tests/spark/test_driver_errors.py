@@ -9,7 +9,7 @@ from py4j.protocol import Py4JError
 
 from kafka_s3.errors import EXIT_TEMPORARY
 from kafka_s3.events import ProblemReported, RunEnded, from_line
-from kafka_s3.spark import driver
+from kafka_s3.spark import driver, execute
 from tests.support import make_settings
 
 ARGUMENTS = ["--connector", "/connectors/orders.properties", "--run-id", "r"]
@@ -27,7 +27,7 @@ def fail(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         monkeypatch.setattr(driver, "die_with_parent", lambda: None)
         monkeypatch.setattr(driver, "_settings", lambda _: make_settings())
-        monkeypatch.setattr(driver, "_context", context)
+        monkeypatch.setattr(execute, "spark_context", context)
 
     return fail_with
 

@@ -30,7 +30,7 @@ from kafka_s3.export.task import RangeTask
 from kafka_s3.log.documents import decode
 from kafka_s3.log.entries import Entry, PlannedRange
 from kafka_s3.ports import PartitionOffsets
-from kafka_s3.spark.driver import SETTINGS_BYTES_MAX, SparkExecute, balance, work
+from kafka_s3.spark.execute import SETTINGS_BYTES_MAX, SparkExecute, balance, work
 from kafka_s3.spark.job import LOCAL_CONF, application_path
 from tests.processes import drivers_below
 from tests.support import make_settings

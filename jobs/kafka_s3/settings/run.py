@@ -13,6 +13,9 @@ from kafka_s3.signing import NO_KEY, LogKey
 
 #: Where partitioner.max.open.files is not set: each holds a compressor of 0.3 MiB, of bzip2 0.9 MiB.
 OPEN_OBJECTS_MAX: Final = 300
+#: A run on Spark starts for some ten CPU seconds and as long; without it this many records take no longer
+#: (bench/history.md).
+SPARK_RECORDS_MIN: Final = 1_000_000
 MIN_PART_SIZE: Final = 5 * 1024 * 1024  # S3's own minimum for every part but the last
 
 
@@ -25,6 +28,7 @@ class Limits:
     `tasks_max`: Spark tasks at once (`tasks.max`).
     `range_records_max`: offsets one task reads (`export.range.records.max`); a range is cut at multiples of flush.size.
     `batch_records_max`, `batch_bytes_max`: what one commit covers (`export.batch.records.max`, `.bytes.max`).
+    `spark_records_min`: a plan of fewer offsets runs without Spark (`export.spark.records.min`); 0: none does.
     `catchup_batches_max`: missed schedule boundaries that get a batch of their own (`export.catchup.batches.max`).
     `open_objects_max`: paths that are open at once (`partitioner.max.open.files`).
     `object_bytes_max`: bytes of an object's records before compression (`export.object.bytes.max`), or of the object
@@ -43,6 +47,7 @@ class Limits:
     object_bytes_max: int | None = None
     rotate_interval_ms: int | None = None
     object_bytes_written: bool = False
+    spark_records_min: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,14 @@ PROPERTIES: Final[tuple[Property, ...]] = (
     ),
     Property("export.batch.records.max", Kind.INT, 20_000_000, "Maximum number of offsets per commit.", minimum=1),
     Property("export.batch.bytes.max", Kind.LONG, 17_179_869_184, "Maximum number of bytes per commit.", minimum=1),
+    Property(
+        "export.spark.records.min",
+        Kind.INT,
+        SPARK_RECORDS_MIN,
+        "A DAG run's plan of fewer offsets runs without Spark, in a process beside the task; 0 means always on Spark.",
+        minimum=0,
+        quiet=True,
+    ),
     Property(
         "export.object.bytes.max",
         Kind.LONG,
@@ -204,6 +217,7 @@ def build_limits(config: ParsedConfig) -> Limits:
         open_objects_max=config.number("partitioner.max.open.files"),
         object_bytes_max=_positive(config.number("export.object.bytes.max")),
         object_bytes_written=config.text("export.object.bytes.of") == "object",
+        spark_records_min=config.number("export.spark.records.min"),
         rotate_interval_ms=_positive(config.number("rotate.interval.ms")) if paths.is_time_based(config) else None,
     )
 

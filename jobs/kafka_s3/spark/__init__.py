@@ -1,6 +1,7 @@
 """The export as a Spark application. Records never cross the JVM: tasks run the same `export_range` as everything else.
 
-- `driver`: ranges out, results back. Executors run its function `work`; the settings are in the closure, pickled.
+- `driver`: one run, on Spark, or in its own process while plans are small (`export.spark.records.min`).
+- `execute`: ranges out, results back. Executors run its function `work`; the settings are in the closure, pickled.
 - `failures`: whether a failure of Spark is a bug of ours, and what to say of it.
 - `job`: what spark-submit is given to start the driver.
 - `driver_context`: Airflow's connections and secrets, handed to the driver in its environment.

@@ -1,83 +1,114 @@
-"""The Spark driver: ranges out, results back. Records never cross the JVM."""
+"""The driver: one run of one connector, on Spark, or in this process while its plans are small."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import pickle
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JError
-from pyspark import SparkContext
-
-from kafka_s3.adapters.known_schemas import NOTHING_KNOWN, Known
 from kafka_s3.bucket.window import check_window, of_window
-from kafka_s3.errors import EXIT_CONFIGURATION, ConfigurationError, ExporterError
-from kafka_s3.events import Event, ProblemReported, RejectionsNoted, RunEnded, Tell, to_line
+from kafka_s3.errors import EXIT_DONE, ExporterError
+from kafka_s3.events import Event, ProblemReported, RejectionsNoted, RunEnded, SparkNeeded, Tell, to_line
+from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.run import run
 from kafka_s3.export.run_report import RunReport
 from kafka_s3.log.entries import Interval
 from kafka_s3.plan.batch import RunRequest
-from kafka_s3.plan.results import Failure, RangeResult, Task
+from kafka_s3.plan.results import RangeResult, Task
 from kafka_s3.reexport.run import run as export_again
 from kafka_s3.sentences import sentence
 from kafka_s3.settings import load, lookups_of
 from kafka_s3.settings.model import Settings
 from kafka_s3.shown import printable_lines
-from kafka_s3.signing import NO_KEY
 from kafka_s3.spark.driver_context import DriverContext
 from kafka_s3.spark.encryption import in_clear
 from kafka_s3.spark.failures import is_of_a_task, spark_failed
-from kafka_s3.spark.fingerprint import fingerprint
 from kafka_s3.spark.parent_death import die_with_parent
-from kafka_s3.wiring import ask_registries, export_ranges, make_exporter, make_registries, report_letters
+from kafka_s3.wiring import in_threads, make_exporter, report_letters
 
-#: Spark writes a task's closure of more than 1 MiB to a file, and ours holds secrets; the rest is for the functions.
-SETTINGS_BYTES_MAX: Final = 896 * 1024
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """`jobs/export.py`: one run of one connector; returns the exit status (docs/protocol.md#exit-statuses)."""
+    """`jobs/export.py`: one run of one connector; returns the exit status (docs/protocol.md#exit-statuses).
+
+    With `--without-spark` it ends with `SparkNeeded` and 0 in front of the first plan that is worth a JVM: the plan is
+    in the bucket, nothing of it is done, and a driver on Spark goes on with the same run.
+    """
     arguments = _parser().parse_args(argv)
     die_with_parent()
     tell = _tell_in_lines if arguments.events == "json" else _tell_in_words
-    status = _run(arguments, tell)
+    try:
+        status = _run_here(arguments, tell) if arguments.without_spark else _run_on_spark(arguments, tell)
+    except _LargePlan as large:
+        tell(SparkNeeded(offsets=large.offsets))
+        return EXIT_DONE
+    except ExporterError as error:
+        tell(ProblemReported(what=str(error)))
+        status = error.exit_status
     tell(RunEnded(exit_status=status))
     return status
 
 
-def _run(arguments: argparse.Namespace, tell: Tell) -> int:
+class _LargePlan(Exception):
+    """A plan of so many offsets is for Spark."""
+
+    def __init__(self, offsets: int) -> None:
+        super().__init__(offsets)
+        self.offsets = offsets
+
+
+def _run_here(arguments: argparse.Namespace, tell: Tell) -> int:
+    """Plans of fewer offsets than `export.spark.records.min`, in threads of this process."""
+    settings = _settings(arguments)
+    exporter, here = make_exporter(settings), in_threads(settings)
+
+    def execute(tasks: Sequence[Task]) -> Sequence[RangeResult]:
+        offsets = sum(task.planned.end - task.planned.start for task in tasks)
+        if offsets >= settings.limits.spark_records_min:
+            raise _LargePlan(offsets)
+        return here(tasks)
+
+    report = run(exporter, _request(arguments), execute, tell)
+    return _ended(report, exporter, arguments, tell)
+
+
+def _run_on_spark(arguments: argparse.Namespace, tell: Tell) -> int:
+    from py4j.protocol import Py4JError  # Spark takes a second to import, and a run without it has no use for it
+
+    from kafka_s3.spark.execute import SparkExecute, spark_context
+
+    settings = _settings(arguments)
     try:
-        settings = _settings(arguments)
-        with _context(settings) as context:
+        with spark_context(settings) as context:
             _warn_of_clear_text(context)
             request = replace(_request(arguments), spark_application=context.applicationId)
             exporter = make_exporter(settings)
             if arguments.reexport:
-                settings = of_window(settings, check_window(request.interval))
-                report = export_again(exporter, request, SparkExecute(context, settings), tell)
+                window = of_window(settings, check_window(request.interval))
+                report = export_again(exporter, request, SparkExecute(context, window), tell)
             else:
                 report = run(exporter, request, SparkExecute(context, settings), tell)
-        if arguments.reexport:
-            for problem in report.problems():
-                tell(ProblemReported(what=problem))
-        else:
-            _tell_report(report, str(arguments.connector), tell)
-            report_letters(exporter, tell)  # a window's were sent when they were exported live
-    except ExporterError as error:
-        tell(ProblemReported(what=str(error)))
-        return error.exit_status
     except Py4JError as error:  # of the JVM itself, outside any task: its disk is full, it has ended
         if is_of_a_task(error):
             raise
-        failed = spark_failed(error)
-        tell(ProblemReported(what=str(failed)))
-        return failed.exit_status
+        raise spark_failed(error) from error
+    if arguments.reexport:
+        for problem in report.problems():
+            tell(ProblemReported(what=problem))
+        return report.exit_status  # a window's letters were sent when they were exported live
+    return _ended(report, exporter, arguments, tell)
+
+
+def _ended(report: RunReport, exporter: Exporter, arguments: argparse.Namespace, tell: Tell) -> int:
+    _tell_report(report, str(arguments.connector), tell)
+    report_letters(exporter, tell)
     return report.exit_status
 
 
@@ -86,67 +117,6 @@ def _tell_report(report: RunReport, config: str, tell: Tell) -> None:
         tell(ProblemReported(what=str(problem)))
     for rejections in report.noted(config):
         tell(RejectionsNoted(what=rejections))
-
-
-class SparkExecute:
-    """Executes ranges as Spark tasks, `tasks.max` at once.
-
-    Raises `ConfigurationError` for settings of more than SETTINGS_BYTES_MAX.
-    """
-
-    def __init__(self, context: SparkContext, settings: Settings) -> None:
-        size = len(pickle.dumps(settings))
-        if size > SETTINGS_BYTES_MAX:
-            raise ConfigurationError(
-                f"The settings take {size} bytes. Spark would write more than {SETTINGS_BYTES_MAX} to a file, secrets "
-                "included.",
-                next="Shorten what is long in them: leave the documentation out of export.value.schema.file, say.",
-            )
-        self._context = context
-        self._settings = replace(settings, log_key=NO_KEY)  # the driver alone writes plans and the log
-        self._registries = make_registries(settings)
-
-    def __call__(self, tasks: Sequence[Task]) -> list[RangeResult]:
-        groups = balance(tasks, self._settings.limits.tasks_max)
-        settings, driver = self._settings, fingerprint()
-        known = ask_registries(settings, self._registries, tasks)
-        # The closure holds the settings, secrets included; groups and schemas, which Spark writes to files, hold none.
-        schemas = self._context.broadcast(known) if known != NOTHING_KNOWN else None
-        results = self._context.parallelize(groups, len(groups)).map(
-            lambda group: work(settings, driver, group, schemas.value if schemas is not None else NOTHING_KNOWN)
-        )
-        try:
-            return [result for group in results.collect() for result in group]
-        except Py4JError as error:
-            if is_of_a_task(error):
-                raise
-            raise spark_failed(error) from error
-
-
-def work(settings: Settings, driver: str, tasks: Sequence[Task], known: Known = NOTHING_KNOWN) -> list[RangeResult]:
-    """One Spark task: the ranges of one group, one after the other."""
-    worker = fingerprint()
-    if worker != driver:
-        reason = f"the worker has engine {worker}, the driver {driver}: install the same kafka-s3 on both"
-        return [RangeResult(task.planned, None, Failure(reason, EXIT_CONFIGURATION)) for task in tasks]
-    return export_ranges(settings, tasks, known)
-
-
-def balance(tasks: Sequence[Task], groups_max: int) -> list[list[Task]]:
-    """At most `groups_max` groups of about the same number of offsets: the largest range to the emptiest group."""
-    groups: list[list[Task]] = [[] for _ in range(min(groups_max, len(tasks)))]
-    sizes = [0] * len(groups)
-    for task in sorted(tasks, key=lambda task: task.planned.end - task.planned.start, reverse=True):
-        emptiest = sizes.index(min(sizes))
-        groups[emptiest].append(task)
-        sizes[emptiest] += task.planned.end - task.planned.start
-    return groups
-
-
-def _context(settings: Settings) -> SparkContext:
-    context = SparkContext(appName=f"kafka-s3 {settings.name}")
-    context.setLogLevel("WARN")
-    return context
 
 
 def _warn_of_clear_text(context: SparkContext) -> None:
@@ -187,6 +157,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--interval-end-ms", type=int)
     parser.add_argument("--reexport", action="store_true", help="export the data interval again, apart from the rest")
     parser.add_argument(
+        "--without-spark", action="store_true", help="only plans below export.spark.records.min, in this process"
+    )
+    parser.add_argument(
         "--events", choices=("text", "json"), default="text", help="json: a line of JSON for each event, for programs"
     )
     return parser
@@ -199,7 +172,7 @@ def _tell_in_lines(event: Event) -> None:
 
 def _tell_in_words(event: Event) -> None:
     """For a person; what went wrong goes to standard error, and the exit status says how it ended."""
-    if isinstance(event, RunEnded):
+    if isinstance(event, RunEnded | SparkNeeded):
         return
     is_wrong = isinstance(event, ProblemReported | RejectionsNoted)
     print(sentence(event), file=sys.stderr if is_wrong else sys.stdout, flush=True)
