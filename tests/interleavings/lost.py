@@ -54,9 +54,12 @@ class Emptied(Book):
 
 @dataclass
 class LostLog(History):
-    """`adopted`: the records of the objects that the new log goes on from."""
+    """`adopted`: the records of the objects that the new log goes on from. `early`: whether a program that saw an empty
+    bucket, before the first entry of all, was still asleep when the log was lost. It may begin a log at the first
+    offsets, as what it saw asks for (docs/protocol.md#epochs): then nothing is held to be adopted."""
 
     is_lost: bool = False
+    early: bool = False
     adopted: Counter[int] | None = None
 
     def __post_init__(self) -> None:
@@ -98,6 +101,7 @@ class LostLog(History):
                 del world.bucket.objects[key]
         world.bucket.deleted.clear()
         world.rules.changes.clear()
+        self.early = any(world.heads.get(actor.name) == -1 for actor in world.scheduler.actors)
         has_claim = any(key.startswith(LOG.epoch_prefix) for key in world.bucket.objects)
         world.rules.book = Emptied(world.truth, sides=False, of=old if has_claim else "nothing")
         world.rules.windows.book = world.rules.book
@@ -110,6 +114,9 @@ class LostLog(History):
         if not self.is_lost or self.adopted is not None or book.head is None:
             return
         if book.head.seq == 0 and book.head.kind is not Kind.ADOPT:
+            if self.early:
+                self.world.reached["begun anew by who saw nothing"] += 1
+                return
             raise Violation("adopt", f"a lost log begins again with a {book.head.kind}")
         self.adopted, positions = Counter(), book.states[0].positions
         for key, body in self.world.bucket.contents().items():
