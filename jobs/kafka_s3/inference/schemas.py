@@ -68,7 +68,8 @@ def inferred(format: FormatSettings, settings: InferenceSettings, before: str | 
     read all objects, and not if old ones have to."""
     forward = format.compatibility in (Compatibility.FORWARD, Compatibility.FULL)
     rest = settings.misfit is Misfit.REST
-    return widened(before, sample, longs_become_doubles=not forward, rest=rest)
+    # What is checked here can be read again: one in the log that cannot be would lock the connector.
+    return check_inferred(widened(before, sample, longs_become_doubles=not forward, rest=rest)).text
 
 
 def _check(topic: str, text: str | None) -> None:

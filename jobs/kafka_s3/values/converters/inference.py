@@ -27,7 +27,7 @@ from typing import Any, Final
 
 from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Avro, Schema, schema_of
-from kafka_s3.avro.nodes import Array, Field, Kind, Map, Node, Primitive, Record, Union
+from kafka_s3.avro.nodes import Kind, Node, Primitive, Record
 from kafka_s3.avro.parse import SchemaError, is_name, parse_avro
 from kafka_s3.values.converters.json_limits import has_too_many, is_too_deep
 from kafka_s3.values.converters.typed_values import VALUE_NESTING_MAX, NotTyped, Real, parse
@@ -160,12 +160,12 @@ def widened(schema: str | None, sample: Sample, *, longs_become_doubles: bool, r
 
     `rest`: with a column for what does not fit. A reader of what comes out reads all that was written under `schema`:
     fields are added, none is taken away or turned into another type, but for longs that become doubles if that is
-    allowed, every double of the sample is exact, and every long of it too.
+    allowed and every number of the sample is exact as a double; longs beyond 2^53 in older objects are then rounded.
     """
     known = [each for each in _fields_of(schema) if each["name"] != REST]
     made = _Widening(longs_become_doubles, known, len(schema or "")).fields(known, sample.top, ())
     if rest:
-        made.append(_field(REST, {"type": "map", "values": "string"}))
+        made.append(dict(_REST_FIELD))
     text = schema_of(_record((), made)).text
     return parse_avro(text).text
 
@@ -192,9 +192,9 @@ class _Widening:
             made.append(
                 each if below is None else _field(each["name"], self._widened(kind, below, (*path, each["name"])))
             )
-        taken = {each["name"].lower() for each in known}
+        taken = {each["name"].lower() for each in known} | ({REST} if path == () else set())
         for name, below in place.fields.items():
-            if not _may_be_field(name, path, taken):
+            if not _may_be_field(name, taken):
                 continue
             count = self._count
             new = self._new_field(name, below, path)
@@ -211,6 +211,10 @@ class _Widening:
 
     def _widened(self, kind: Any, place: Place, path: tuple[str, ...]) -> Any:
         if kind == "long" and self._promotes and Seen.DOUBLE in place.seen and Seen.LARGE_LONG not in place.seen:
+            longer = self._characters + len("double") - len("long")
+            if longer > TEXT_MAX:
+                return kind
+            self._characters = longer
             return "double"
         if not isinstance(kind, dict):
             return kind
@@ -255,7 +259,7 @@ class _Widening:
         made: list[dict[str, Any]] = []
         taken: set[str] = set()
         for name, below in place.fields.items():
-            if not _may_be_field(name, path, taken):
+            if not _may_be_field(name, taken):
                 continue
             new = self._new_field(name, below, path)
             if new is not None:
@@ -270,10 +274,10 @@ class _Widening:
 _JSON: Final[Mapping[str, str]] = {"type": "string", "logicalType": "json"}
 
 
-def _may_be_field(name: str, path: tuple[str, ...], taken: set[str]) -> bool:
+def _may_be_field(name: str, taken: set[str]) -> bool:
     """Names that Avro has none of, and those that differ from another only in case, which most readers take for one,
     get no column."""
-    return len(name) <= NAME_MAX and is_name(name) and name.lower() not in taken and (path != () or name != REST)
+    return len(name) <= NAME_MAX and is_name(name) and name.lower() not in taken
 
 
 def _field(name: str, kind: Any) -> dict[str, Any]:
@@ -283,6 +287,9 @@ def _field(name: str, kind: Any) -> dict[str, Any]:
 def _record(path: tuple[str, ...], fields: list[dict[str, Any]]) -> dict[str, Any]:
     """A record's name follows from its place alone: readers of another schema know it again."""
     return {"type": "record", "name": "Record", "namespace": ".".join(("value", *path)), "fields": fields}
+
+
+_REST_FIELD: Final[Mapping[str, Any]] = _field(REST, {"type": "map", "values": "string"})
 
 
 def _count(avro: Avro) -> int:
@@ -306,28 +313,42 @@ def check_inferred(text: str) -> Schema:
         raise SchemaError(f"it is longer than {TEXT_MAX:,} characters")
     schema = parse_avro(text)
     top = graph(schema)
-    if schema.text != text or not isinstance(top, Record):
+    avro = json.loads(text)
+    if schema.text != text or not isinstance(top, Record) or avro != _record((), avro["fields"]):
         raise SchemaError("it is not the schema of a record as it is inferred")
-    for each in top.fields:
-        name = each.name
-        is_rest = name == REST and isinstance(each.node.required, Map)
-        if not (is_rest or _is_inferred(each, 1)):
+    fields = avro["fields"][:-1] if avro["fields"][-1:] == [_REST_FIELD] else avro["fields"]
+    for known, each in zip(top.fields, fields, strict=False):
+        name = known.name
+        if not _is_inferred(each, (), 1):
             raise SchemaError(f"its field {name} is of no type that is inferred")
+    if not _are_distinct([REST, *(each["name"] for each in fields)]):
+        raise SchemaError(f"names of its fields differ only in case, or one is {REST}")
     return schema
 
 
-def _is_inferred(each: Field, depth: int) -> bool:
-    return each.default is None and _is_nullable(each.node, depth)
-
-
-def _is_nullable(node: Node, depth: int) -> bool:
-    if not isinstance(node, Union) or len(node.branches) != 2 or not node.branches[0].nullable:
-        return False
-    match node.branches[1]:
-        case Primitive(kind, logical=None):
-            return kind in (Kind.BOOLEAN, Kind.LONG, Kind.DOUBLE, Kind.STRING)
-        case Array(item):
-            return depth < NESTING_MAX + 1 and _is_nullable(item, depth + 1)
-        case Record(fields=fields):
-            return depth < NESTING_MAX + 1 and all(_is_inferred(each, depth + 1) for each in fields)
+def _is_inferred(each: Mapping[str, Any], path: tuple[str, ...], depth: int) -> bool:
+    match each:
+        case {"name": str(name), "type": ["null", kind]}:
+            return each == _field(name, kind) and _is_kind(kind, (*path, name), depth)
     return False
+
+
+def _is_kind(kind: Any, path: tuple[str, ...], depth: int) -> bool:
+    match kind:
+        case "boolean" | "long" | "double" | "string":
+            return True
+        case {"type": "array", "items": ["null", item], **others} if not others:
+            return depth <= NESTING_MAX and _is_kind(item, path, depth + 1)
+        case {"type": "record", "fields": [*fields]}:
+            return (
+                depth <= NESTING_MAX
+                and kind == _record(path, fields)
+                and _are_distinct([each["name"] for each in fields])
+                and all(_is_inferred(each, path, depth + 1) for each in fields)
+            )
+    return bool(kind == _JSON)
+
+
+def _are_distinct(names: Sequence[str]) -> bool:
+    """Whether none differs from another only in case."""
+    return len({each.lower() for each in names}) == len(names)
