@@ -66,6 +66,8 @@ def test_values_that_are_none(raw: bytes, why: str) -> None:
         (of(a={"$ref": "#/definitions/Gone"}), "a: it refers to #/definitions/Gone, where nothing is"),
         (of(a={"$ref": "#/properties/0"}), "where nothing is"),
         (of(a={"$ref": "http://[x"}), "is no address"),
+        ({"$id": "http://[", "type": "string"}, "http://[ is no address"),
+        (of(a={"$id": "http://[", "type": "string"}), "http://[ is no address"),
         (of(a={"$ref": 5}), "a '$ref' is no text"),
         ({"$ref": "#"}, "refers to itself without an object between"),
         ({"type": "array", "items": {"$ref": "#"}}, "refers to itself without an object between"),
@@ -97,6 +99,26 @@ def test_schemas_that_cannot_be_used(schema: Any, why: str) -> None:
     assert len(found) == 2
     assert all(f"the schema of the id {topic.id} cannot be used: " in each for each in found)
     assert all(why in each for each in found)
+
+
+@pytest.mark.parametrize("name", ["http://[", "//[", "http://\u2100/"])
+def test_names_of_references_that_are_none(name: str) -> None:
+    """A registry takes any name for a reference."""
+    assert f"{name} is no address" in JsonTopic(of(a=TEXT), {name: TEXT}).refusal({"a": "x"})
+
+
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"b":', b"}")])
+def test_depth_beside_other_records(opening: bytes, closing: bytes) -> None:
+    """A property that the schema ignores may be as deep as others, whichever records stand before it."""
+    topic = JsonTopic(of(a=TEXT))
+    good = framed(topic.id, {"a": "x"})
+    most, deep = (
+        framed(topic.id, b'{"a":"x","b":' + opening * levels + b"1" + closing * levels + b"}") for levels in (99, 100)
+    )
+    for before in ([], [good], [deep], [good, deep]):
+        rows = topic.converter()([*before, deep, most])
+        assert list(rows.excluded) == [index for index, each in enumerate([*before, deep]) if each is deep]
+    assert "nested more than 100 levels deep" in refusals(topic, good, deep)[0]
 
 
 @pytest.mark.parametrize("index", ["1", 1.0, 2**31, True, None, [], {}])

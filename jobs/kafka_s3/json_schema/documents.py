@@ -39,8 +39,9 @@ class Documents:
         self._named[_NOWHERE] = self.root
         self._named.setdefault(self.root.base, self.root)
         for name, json in documents.items():
-            for address in (name, urljoin(self.root.base, name)):
-                self._named.setdefault(_whole(address), self.place(json, urljoin(self.root.base, name)))
+            joined = _joined(self.root.base, name)
+            for address in (name, joined):
+                self._named.setdefault(_whole(address), self.place(json, joined))
         for place in list(self._named.values()):
             self._named.setdefault(place.base, place)
 
@@ -58,11 +59,10 @@ class Documents:
 
     def find(self, reference: str, base: str) -> Place:
         """What a `$ref` names; `NoReference` if that is nothing here."""
-        address, fragment = urldefrag(_joined(base, reference))
+        address, fragment = _parted(_joined(base, reference))
         if reference.startswith("#"):  # names of some kinds (urn:) cannot be joined with anything
             address = base
-        literal, _ = urldefrag(reference)
-        document = self._named.get(address) or self._named.get(literal) or self._inside(address)
+        document = self._named.get(address) or self._named.get(_whole(reference)) or self._inside(address)
         if document is None:
             raise NoReference(f"it refers to {named(reference)}, which the registry does not have under that name")
         if not fragment:
@@ -121,4 +121,13 @@ def _joined(base: str, name: str) -> str:
 
 
 def _whole(address: str) -> str:
-    return urldefrag(address)[0]
+    return _parted(address)[0]
+
+
+def _parted(address: str) -> tuple[str, str]:
+    """The address of a document, and the fragment."""
+    try:
+        whole, fragment = urldefrag(address)
+    except ValueError:
+        raise NoReference(f"{named(address)} is no address") from None
+    return whole, fragment

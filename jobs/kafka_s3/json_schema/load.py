@@ -66,7 +66,10 @@ class Schemas:
 
     def of(self, place: Place) -> Shape:
         """The shape of a place; the same one for the same place, so that a schema inside itself is known again."""
-        return self._known(place, 0)
+        try:
+            return self._known(place, 0)
+        except NoReference as error:  # of an `$id` within it
+            raise JsonSchemaError(str(error)) from None
 
     def _known(self, place: Place, level: int) -> Shape:
         if not isinstance(place.json, dict):

@@ -58,9 +58,7 @@ class _Known:
 
     def value(self, payload: bytes) -> Any:
         """The plain value of a payload, `None` for null; `InvalidSchema` with the reason if it has none."""
-        payload = checked(payload)
-        if is_too_deep(payload, NESTING_MAX):
-            raise InvalidSchema(f"nested more than {NESTING_MAX} levels deep")
+        payload = _checked(payload)
         parsed = None
         if len(payload) > self.length_max and self._weigher.may_be_heavy(payload):
             parsed = parse(payload)
@@ -73,6 +71,14 @@ class _Known:
             except _UNUSABLE:
                 pass  # the reader says why, or knows better
         return self._read(parse(payload) if parsed is None else parsed)
+
+
+def _checked(payload: bytes) -> bytes:
+    """The payload itself, if it may be decoded: also what a decoder skips is nested no deeper than the rest."""
+    payload = checked(payload)
+    if is_too_deep(payload, NESTING_MAX):
+        raise InvalidSchema(f"nested more than {NESTING_MAX} levels deep")
+    return payload
 
 
 class JsonSchemaValues:
@@ -112,7 +118,7 @@ class JsonSchemaValues:
             if decode is not None and value is not None and value.startswith(head) and len(value) <= length_max:
                 assert last is not None
                 try:
-                    plain.append(decode(checked(value[_HEAD:])))
+                    plain.append(decode(_checked(value[_HEAD:])))
                     schemas.append(last.schema)
                     continue
                 except _UNUSABLE:
