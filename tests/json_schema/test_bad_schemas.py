@@ -73,6 +73,11 @@ def test_values_that_are_none(raw: bytes, why: str) -> None:
         ({"type": "array", "items": {"$ref": "#"}}, "refers to itself without an object between"),
         ({"oneOf": [{"$ref": "#"}, {"$ref": "#"}]}, "refers to itself without an object between"),
         ({"allOf": [{"$ref": "#"}]}, "refers to itself without an object between"),
+        (of(a={"$ref": "#" + "x" * 2048}), "xxx… is an address of more than 2048 characters"),
+        (of(a={**TEXT, "$id": "x" * 2049}), "xxx… is an address of more than 2048 characters"),
+        ({"$id": "http://x/" + "x" * 2030 + "/", **of(a={**TEXT, "$id": "y" * 20})}, "an address of more than 2048"),
+        (of(a={"allOf": [{"$ref": "#"}]}), "used: a.a: allOf holds itself: Connect cannot have it"),
+        (of(a={"oneOf": [{"type": "null"}, {"allOf": [{"$ref": "#"}]}]}), "used: a.a: allOf holds itself"),
         ({"$ref": "#/definitions/A", "definitions": {"A": {"$ref": "#/definitions/A"}}}, "refers to itself"),
         (of(a={"type": "integer", "connect.type": "map"}), "a: the connect.type of a number is none that numbers have"),
         (of(a={"type": "integer", "connect.type": 5}), "a: connect.type is no text"),
@@ -165,6 +170,27 @@ def test_schemas_that_stand_for_more_and_more() -> None:
     assert "stands for more than 20000 schemas" in JsonTopic(
         {"$ref": "#/definitions/D0", "definitions": lists}
     ).refusal({})
+
+
+def test_allof_of_more_and_more() -> None:
+    """What an allOf collects counts as often as it is collected."""
+    struct = {"allOf": [{"$ref": "#/definitions/Last"}] * 200}
+    properties = {f"a{number}": {"allOf": [{"$ref": "#/definitions/All"}]} for number in range(200)}
+    definitions = {"All": struct, "Last": of(a=TEXT)}
+    schema = {"type": "object", "properties": properties, "definitions": definitions}
+    assert "stands for more than 20000 schemas" in JsonTopic(schema).refusal({})
+
+
+@pytest.mark.parametrize(("links", "is_known"), [(31, True), (32, False), (200, False)])
+def test_allof_of_references_to_others(links: int, is_known: bool) -> None:
+    """Each refers to the next: 64 levels are the most."""
+    definitions = {f"D{n}": {"allOf": [{"$ref": f"#/definitions/D{n + 1}"}]} for n in range(links)}
+    definitions[f"D{links}"] = of(a=TEXT)
+    topic = JsonTopic({**definitions["D0"], "definitions": definitions})
+    if is_known:
+        assert topic.value({"a": "x"}) == {"a": "x"}
+    else:
+        assert "'allOf' and what it refers to are nested more than 64 levels deep" in topic.refusal({})
 
 
 def test_schemas_that_are_deep() -> None:

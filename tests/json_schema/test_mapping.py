@@ -274,6 +274,14 @@ def test_references_within_a_schema(word: str) -> None:
     assert topic.field("a")["name"] == "P"
     assert topic.field("b") == ["null", "io.confluent.connect.avro.P"]
     assert topic.value({"a": {"x": 1}, "b": {"x": 2}}) == {"a": {"x": 1}, "b": {"x": 2}}
+    for struct in ({**of(p=inner), "title": "S"}, {"allOf": [of(p=inner)]}):
+        for properties in (
+            {"a": struct, "b": {"$ref": "#/properties/a"}},
+            {"a": {"$ref": "#/properties/b"}, "b": struct},
+        ):
+            topic = JsonTopic(of(**properties))
+            assert topic.field("b").rpartition(".")[2] == topic.field("a")["name"]
+            assert topic.field("b", use_optional_for_nonrequired=True)[0] == "null"
 
 
 @pytest.mark.parametrize("base", [None, "http://shop/order.json"])

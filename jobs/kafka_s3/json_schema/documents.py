@@ -11,6 +11,8 @@ from kafka_s3.shown import named
 
 #: Levels of a document that are searched for `$id` and `$anchor`.
 _LEVELS_MAX: Final = 100
+#: An `$id`, a `$ref` or the name of a reference may have this many characters, also joined with what it is relative to.
+ADDRESS_CHARS_MAX: Final = 2_048
 #: Under which a schema without a name of its own stands, so that names are relative to something.
 _NOWHERE: Final = "file:///"
 
@@ -115,9 +117,12 @@ class Documents:
 
 def _joined(base: str, name: str) -> str:
     try:
-        return urljoin(base, name)
+        joined = name if len(name) > ADDRESS_CHARS_MAX else urljoin(base, name)
     except ValueError:  # an address with half a bracket
         raise NoReference(f"{named(name)} is no address") from None
+    if len(joined) > ADDRESS_CHARS_MAX:
+        raise NoReference(f"{named(name)} is an address of more than {ADDRESS_CHARS_MAX} characters")
+    return joined
 
 
 def _whole(address: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Any, Final, assert_never
 
 from kafka_s3.json_schema.load import Schemas
@@ -83,6 +84,7 @@ class _Translation:
         self._optional: dict[int, ConnectSchema] = {}
         #: Structs that are not done: their keys, and who means them.
         self._open: dict[int, tuple[str, list[ConnectSchema]]] = {}
+        self._keys = count()
         self._unions = 0
         self._depth = 0
         self._hops = 0
@@ -179,6 +181,8 @@ class _Translation:
     # Structs.
 
     def _struct(self, shape: ObjectOf, version: int | None, optional: bool) -> ConnectSchema:
+        if (known := self._known(shape, optional)) is not None:
+            return known
         begun, key = self._begin(shape)
         properties = {name: self._schemas.of(place) for name, place in shape.properties.items()}
         fields = self._fields([(name, properties[name], name in shape.required) for name in _in_order(properties)])
@@ -186,7 +190,7 @@ class _Translation:
         return self._end(shape, made, begun, optional)
 
     def _begin(self, shape: Shape) -> tuple[int, str]:
-        key = f"struct {len(self._open) + len(self._made)}"
+        key = f"struct {next(self._keys)}"
         self._open[id(shape)] = key, []
         return self._count, key
 
@@ -195,6 +199,14 @@ class _Translation:
         for each in again:
             each.memo["again"] = made
         self._made[id(shape)] = made, self._count - begun
+        return self._as_optional(shape, made) if optional else made
+
+    def _known(self, shape: Shape, optional: bool) -> ConnectSchema | None:
+        """The struct that was made of this shape, which counts as one that is made anew."""
+        if id(shape) not in self._made:
+            return None
+        made, size = self._made[id(shape)]
+        self._counted(size)
         return self._as_optional(shape, made) if optional else made
 
     def _as_optional(self, shape: Shape, made: ConnectSchema) -> ConnectSchema:
@@ -226,11 +238,8 @@ class _Translation:
             key, again = self._open[id(target)]
             again.append(ConnectSchema("struct", optional=optional, again=key))
             return again[-1]
-        if id(target) in self._made:
-            made, size = self._made[id(target)]
-            self._counted(size)
-            return self._as_optional(target, made) if optional else made
-        return self._meant(target, version, optional)
+        known = self._known(target, optional)
+        return known if known is not None else self._meant(target, version, optional)
 
     # Combinations.
 
@@ -259,8 +268,12 @@ class _Translation:
         )
 
     def _all_of(self, shape: Combined, version: int | None, optional: bool) -> ConnectSchema:
+        if (known := self._known(shape, optional)) is not None:
+            return known
+        if id(shape) in self._open:
+            raise InvalidSchema("allOf holds itself: Connect cannot have it")
         properties: dict[str, tuple[Shape, bool]] = {}
-        self._collect(shape, properties, set())
+        self._collect(shape, properties, set(), 1)
         if properties:
             begun, key = self._begin(shape)
             fields = self._fields([(name, each, is_required) for name, (each, is_required) in properties.items()])
@@ -281,19 +294,22 @@ class _Translation:
             raise InvalidSchema(_no_type("'allOf', or words of several types,"))
         return self._meant(chosen, version, optional)
 
-    def _collect(self, shape: Shape, properties: dict[str, tuple[Shape, bool]], seen: set[int]) -> None:
+    def _collect(self, shape: Shape, properties: dict[str, tuple[Shape, bool]], seen: set[int], level: int) -> None:
         if id(shape) in seen:
             return
+        if level > NESTING_MAX:
+            raise InvalidSchema(f"'allOf' and what it refers to are nested more than {NESTING_MAX} levels deep")
+        self._counted(1)
         seen.add(id(shape))
         match shape:
             case Combined("allOf", parts):
                 for each in parts:
-                    self._collect(each, properties, seen)
+                    self._collect(each, properties, seen, level + 1)
             case ObjectOf():
                 for name in _in_java_order(shape.properties):
                     properties[name] = self._schemas.of(shape.properties[name]), name in shape.required
             case Reference():
-                self._collect(self._schemas.referred(shape), properties, seen)
+                self._collect(self._schemas.referred(shape), properties, seen, level + 1)
 
 
 def _said(made: ConnectSchema, words: Words, version: int | None, optional: bool) -> ConnectSchema:
