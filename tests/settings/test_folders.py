@@ -6,7 +6,7 @@ import pytest
 
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.settings.validators import FOLDER_BYTES_MAX
-from tests.settings.conftest import Load
+from tests.settings.conftest import Load, Problems
 
 FOLDERS = ("topics.dir", "export.log.dir", "export.reexport.topics.dir")
 LONG = "a" * (FOLDER_BYTES_MAX + 1)
@@ -27,3 +27,39 @@ def test_folders_that_are_refused(load_with: Load, name: str, value: str) -> Non
 def test_folders_of_data_that_are_taken(load_with: Load, value: str) -> None:
     """Everything else is as Connect takes it."""
     assert load_with({"topics.dir": value}).settings.layout.topics_dir == value
+
+
+ONE_FOLDER = {"partitioner.class": "kafka_s3.FieldAndTimePartitioner", "export.topic.folder": "false"}
+ROUTED = {
+    "transforms": "r",
+    "transforms.r.type": "org.apache.kafka.connect.transforms.RegexRouter",
+    "transforms.r.regex": ".*",
+    "transforms.r.replacement": "all",
+}
+TEMPLATE = "file.name.template"
+AIVENS = "{{topic}}-{{partition}}-{{start_offset}}"
+
+
+@pytest.mark.parametrize("shared", [ONE_FOLDER, ROUTED])
+@pytest.mark.parametrize(
+    ("more", "name", "said"),
+    [
+        ({TEMPLATE: "{{topic}}1{{partition}}-{{start_offset}}"}, TEMPLATE, "two topics could have one name"),
+        ({TEMPLATE: AIVENS, "file.delim": "-"}, "file.delim", "a character that no topic name can, such as '+'"),
+        ({TEMPLATE: AIVENS, "file.delim": "_g."}, "file.delim", "two objects could have one name"),
+    ],
+)
+def test_topics_in_one_folder_have_names_of_their_own(
+    load_with: Load, problems_of: Problems, shared: dict[str, str], more: dict[str, str], name: str, said: str
+) -> None:
+    """Topic a and partition 12 are not a1 and 2; a second name of t-0-5 is not t-0's offset 1 of partition 5."""
+    found = problems_of({**shared, **more})
+    assert list(found) == [name]
+    assert said in found[name]
+    assert load_with({**more, "partitioner.class": "DefaultPartitioner"})
+
+
+@pytest.mark.parametrize("shared", [ONE_FOLDER, ROUTED])
+def test_delimiters_that_no_topic_holds_are_taken(load_with: Load, shared: dict[str, str]) -> None:
+    """One such character is enough."""
+    assert load_with({**shared, TEMPLATE: AIVENS, "file.delim": "-+"}).settings.layout.file_delim == "-+"

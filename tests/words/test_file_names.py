@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_s3.file_template import TemplateError, parse_file_template
 from kafka_s3.naming import DataName, KeyLayout, format_data_key, parse_data_key
+from kafka_s3.settings.validators import topic
 
 AIVENS = "{{topic}}-{{partition}}-{{start_offset}}"
 NUMBERS = ("{{partition}}", "{{partition:padding=true}}", "{{start_offset}}", "{{ start_offset : padding = true }}")
@@ -106,6 +107,8 @@ def test_a_key_of_another_template_is_nobodys() -> None:
         ("{{timestamp:yyyy}}", "write {timestamp:yyyy-MM-dd} in export.path.template"),
         ("{{topic}}-{{partition}}-{{start_offset}}{{timestamp:unit=dd}}", "begins with no digit between numbers"),
         ("{{topic}}-{{timestamp:unit=dd}}{{partition}}-{{start_offset}}", "begins with no digit between numbers"),
+        ("{{topic}}-{{timestamp:unit=yyyy}}1{{partition}}-{{start_offset}}", "no number behind a year"),
+        ("{{topic}}-{{timestamp:unit=yyyy}}{{timestamp:unit=dd}}1{{partition}}-{{start_offset}}", "behind a year"),
         ("{{offset}}", "is no placeholder: known are topic, partition"),
     ],
 )
@@ -162,3 +165,34 @@ def test_a_number_behind_the_topic_is_refused_where_topics_meet(template: str) -
     with pytest.raises(TemplateError) as raised:
         parse_file_template(template, shared=True)
     assert "two topics could have one name" in str(raised.value)
+
+
+@pytest.mark.parametrize("behind", ["", "{{timestamp:unit=MM}}", "0", "{{timestamp:unit=MM}}00"])
+def test_a_topic_behind_a_year_is_refused_where_topics_meet(behind: str) -> None:
+    """Year 2024 and topic 1a would be year 20241 and topic a."""
+    template = f"{{{{timestamp:unit=yyyy}}}}{behind}{{{{topic}}}}-{{{{partition}}}}-{{{{start_offset}}}}"
+    assert parse_file_template(template)
+    with pytest.raises(TemplateError) as raised:
+        parse_file_template(template, shared=True)
+    assert "two objects could have one name" in str(raised.value)
+    assert parse_file_template(template.replace("{{topic}}", "0-{{topic}}"), shared=True)
+
+
+between = st.sampled_from(["-", "_0", "a", "+", ".1", "g1-"])
+
+
+@given(
+    st.permutations(["{{topic}}", *NUMBERS[:3:2]]), between, between, names, st.sampled_from(["+", "-+", "+g", "g+"])
+)
+def test_a_name_is_no_other_topics_where_topics_meet(
+    slots: list[str], one: str, two: str, name: DataName, delim: str
+) -> None:
+    """Whatever part of a name is taken for a topic: with a delimiter that no topic holds, names tell topics apart."""
+    assume(slots[-1] != "{{topic}}")
+    parts = parse_file_template(f"{slots[0]}{one}{slots[1]}{two}{slots[2]}", shared=True)
+    layout = KeyLayout(topics_dir="", file_delim=delim, file_template=parts, topic_folder=False)
+    key = format_data_key(layout, replace(name, encoded_partition=""))
+    for start in range(key.index(name.topic) + 2):
+        for end in range(start + 1, len(key) + 1):
+            if key[start:end] != name.topic and topic(key[start:end]) is None:
+                assert parse_data_key(layout, key[start:end], key) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from kafka_s3.file_template import FileTemplate, TemplateError, parse_file_template, times_of
@@ -32,6 +33,10 @@ FILE_TEMPLATE_PROPERTY: Final = Property(
 )
 
 
+#: What names of topics are made of.
+_IN_TOPICS: Final = re.compile(r"[A-Za-z0-9._-]+")
+
+
 def apply_file_name_rules(config: ParsedConfig) -> None:
     """A template of names tells any two objects apart, or is refused."""
     _topic_folder(config)
@@ -46,16 +51,25 @@ def apply_file_name_rules(config: ParsedConfig) -> None:
         _times(config)
     if config.text("directory.delim") != "/":
         config.add_problem(FILE_TEMPLATE, "requires directory.delim=/, which no topic contains")
+    if _shares_folders(config) and config.sure("file.delim") and _IN_TOPICS.fullmatch(config.text("file.delim")):
+        config.add_problem(
+            "file.delim",
+            "must contain a character that no topic name can, such as '+': topics share folders, and two objects could"
+            " have one name",
+        )
 
 
 def build_file_template(config: ParsedConfig) -> FileTemplate:
     """A topic that transforms give has a folder, and a name holds the one it came from."""
     if not config.text(FILE_TEMPLATE):
         return ()
-    own_folder = config.flag(TOPIC_FOLDER)
-    is_unchanged = not config.recognised["transforms"]
-    text = config.text(FILE_TEMPLATE)
-    return parse_file_template(text, topic_folder=own_folder and is_unchanged, shared=not own_folder)
+    shared = _shares_folders(config)
+    return parse_file_template(config.text(FILE_TEMPLATE), topic_folder=not shared, shared=shared)
+
+
+def _shares_folders(config: ParsedConfig) -> bool:
+    """Whether objects of several topics may lie in one folder: transforms may give them one topic."""
+    return not config.flag(TOPIC_FOLDER) or bool(config.recognised["transforms"])
 
 
 def _times(config: ParsedConfig) -> None:
