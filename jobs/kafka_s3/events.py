@@ -103,9 +103,11 @@ class RejectionsNoted(_Event, frozen=True, kw_only=True, tag="rejections_noted")
 
 
 class SparkNeeded(_Event, frozen=True, kw_only=True, tag="spark_needed"):
-    """The last event of a driver without Spark in front of a plan that is large: a driver on Spark goes on with it."""
+    """The last event of a driver without Spark before a plan that is large: a driver on Spark goes on with it, and the
+    run ends with `exit_status`, of what was committed until then, unless that one's is another than 0."""
 
     offsets: int
+    exit_status: int
 
 
 class RunEnded(_Event, frozen=True, kw_only=True, tag="run_ended"):

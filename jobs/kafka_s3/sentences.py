@@ -55,7 +55,7 @@ def _of_run(event: RunEvent) -> str:
         case events.ProblemReported() | events.RejectionsNoted():
             return event.what
         case events.SparkNeeded():
-            return f"{event.offsets} offsets are enough for Spark, which goes on from here"
+            return f"the plan has {event.offsets} offsets: Spark takes over"
         case events.RunEnded():
             return f"the run ended with exit status {event.exit_status}"
     assert_never(event)

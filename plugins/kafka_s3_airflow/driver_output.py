@@ -26,11 +26,12 @@ _OF_SPARK: Final = (
 class DriverOutput:
     """Follows a driver. `exit_status`: what its last event says; `None` of one that died before that.
 
-    `needs_spark`: one without Spark came to a plan that is worth it.
+    `needs_spark`: one without Spark came to a plan that is worth it; `status_before`: of what it did until then.
     """
 
     exit_status: int | None = None
     needs_spark: bool = False
+    status_before: int = 0
     _reported: list[str] = field(default_factory=list)
     _unexplained: deque[str] = field(default_factory=lambda: deque(maxlen=REASON_LINES_MAX))
 
@@ -46,10 +47,15 @@ class DriverOutput:
             if isinstance(event, ProblemReported | RejectionsNoted):
                 self._reported.append(event.what)
             elif isinstance(event, SparkNeeded):
-                self.needs_spark = True
+                self.needs_spark, self.status_before = True, event.exit_status
             elif isinstance(event, RunEnded):
                 self.exit_status = event.exit_status
             yield from sentence(event).split("\n")
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the last event was there."""
+        return self.needs_spark or self.exit_status is not None
 
     @property
     def reason(self) -> str:

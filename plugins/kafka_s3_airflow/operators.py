@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +17,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from kafka_s3.errors import EXIT_UNEXPECTED
 from kafka_s3.spark.job import LOCAL_CONF, application_path, driver_environment
 from kafka_s3.spark.parent_death import die_with_parent
 from kafka_s3.spark.scratch import scratch
@@ -25,6 +28,8 @@ from kafka_s3_airflow.tasks import NO_RETRY, SPARK_CONNECTION, for_airflow, inte
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+#: A driver that has said how it ended is gone soon, or killed.
+END_TIMEOUT_S: Final = 10
 CONF: Final = {"spark.ui.enabled": "false", "spark.log.level": "WARN"}
 
 
@@ -68,8 +73,11 @@ class ExportOperator(SparkSubmitOperator):
             environment = driver_environment(os.environ, folder, local=is_local(hook))
             environment |= loaded.driver_context.to_environment()
             is_for_spark = self.reexport or not loaded.settings.limits.spark_records_min
-            if not is_for_spark and self._is_done_without_spark(environment):
-                return
+            before = DriverOutput()
+            if not is_for_spark:
+                before = self._run_without_spark(environment)
+                if not before.needs_spark:
+                    return
             self._hook = hook
             try:
                 self._refuse_to_go_on()
@@ -79,46 +87,54 @@ class ExportOperator(SparkSubmitOperator):
                 raise _explained(error, hook, output) from None
         if output.exit_status:  # whatever Spark made of it
             raise _failure(output.exit_status, output)
+        if before.status_before:
+            raise _failure(before.status_before, before)
 
     def on_kill(self) -> None:
         """End the driver. Airflow calls this in a signal's handler when it wants the task to end; `execute` goes on."""
         self._is_told_to_end = True
         if self._process is not None:
-            self._process.terminate()
+            _end(self._process)
         if self._hook is not None:
             self._hook.on_kill()
 
-    def _is_done_without_spark(self, environment: Mapping[str, str]) -> bool:
-        """Let a driver without a JVM do what is small; `False` if it came to a plan that is worth Spark."""
+    def _run_without_spark(self, environment: Mapping[str, str]) -> DriverOutput:
+        """Let a driver without a JVM do what is small. Raises as `execute` does if that fails."""
         output = DriverOutput()
         python = environment["PYSPARK_DRIVER_PYTHON"]
         command = [python, str(self.application), "--without-spark", *(self.application_args or ())]
         self._refuse_to_go_on()
-        with subprocess.Popen(  # noqa: S603  # our own program, its arguments as a list
+        process = self._process = subprocess.Popen(  # noqa: S603  # our own program, its arguments as a list
             command,
             env=dict(environment),
             preexec_fn=die_with_parent,
+            start_new_session=True,  # so that what it starts ends with it
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-        ) as process:
-            self._process = process
-            try:
-                if self._is_told_to_end:  # before there was a process to end
-                    process.terminate()
-                assert process.stdout is not None
-                for line in output.read(process.stdout):
-                    self.log.info("%s", line.rstrip())
-                process.wait()
-            finally:  # an execution timeout is raised anywhere
-                process.kill()
-        self._process = None
+        )
+        try:
+            if self._is_told_to_end:  # before there was a process to end
+                _end(process)
+            assert process.stdout is not None
+            for line in output.read(process.stdout):
+                self.log.info("%s", line.rstrip())
+                if output.has_ended:  # a class of the user's own may leave something that holds its output open
+                    break
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(END_TIMEOUT_S)
+        finally:  # an execution timeout is raised anywhere
+            self._process = None
+            _end(process)
+            if process.stdout is not None:
+                process.stdout.close()
         self._refuse_to_go_on()
-        status = output.exit_status or process.returncode
-        if status:
-            raise _failure(status, output)
-        return not output.needs_spark
+        if not output.has_ended:
+            raise _failure(process.returncode or EXIT_UNEXPECTED, output)
+        if output.exit_status:
+            raise _failure(output.exit_status, output)
+        return output
 
     def _refuse_to_go_on(self) -> None:
         if self._is_told_to_end:
@@ -151,6 +167,13 @@ class ExportOperator(SparkSubmitOperator):
 
         hook._process_spark_submit_log = follow_unless_told  # type: ignore[method-assign]
         return hook
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Kill a driver that leads a group of its own, with all that it started; the next try finishes its plan."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def is_local(hook: SparkSubmitHook) -> bool:

@@ -115,6 +115,15 @@ def test_a_reason_has_an_end() -> None:
 Submit = Callable[..., Any]
 
 
+def write_submit(folder: Path, *told: Event | str, ends: str) -> None:
+    """A spark-submit in `bin` that prints lines and ends with a status."""
+    output = "".join(lines(*told))
+    code = f"import os, sys\nassert '--events=json' in sys.argv\nsys.stdout.write({output!r})\nsys.stdout.flush()\n"
+    program = folder / "bin" / "spark-submit"
+    program.write_text(f"#!{sys.executable} -S\n{code}{ends}\n")
+    program.chmod(0o755)
+
+
 @pytest.fixture
 def submit(airflow_db: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Submit:
     """Runs the operator over a spark-submit that prints lines and ends with a status."""
@@ -129,18 +138,14 @@ def submit(airflow_db: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "value.converter=org.apache.kafka.connect.json.JsonConverter\nvalue.converter.schemas.enable=false\n"
         "consumer.override.bootstrap.servers=127.0.0.1:1\n"
     )
-    program = tmp_path / "bin" / "spark-submit"
-    program.parent.mkdir()
+    (tmp_path / "bin").mkdir()
     (tmp_path / "tmp").mkdir()
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "tmp"))
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
 
     def run(*told: Event | str, ends: str = "sys.exit(0)") -> Any:
-        output = "".join(lines(*told))
-        code = f"import os, sys\nassert '--events=json' in sys.argv\nsys.stdout.write({output!r})\nsys.stdout.flush()\n"
-        program.write_text(f"#!{sys.executable} -S\n{code}{ends}\n")
-        program.chmod(0o755)
+        write_submit(tmp_path, *told, ends=ends)
         return ExportOperator(task_id="export", connector=str(connector)).execute(CONTEXT)
 
     return run

@@ -69,7 +69,7 @@ def test_a_large_plan_goes_to_spark(bench: Bench, capfd: pytest.CaptureFixture[s
     assert bench.starts_of_spark() == 1
     entries = entries_of(bench.store, bench.bucket, bench.name)
     assert [(entry.seq, bool(entry.spark_application)) for entry in entries] == [(0, False), (1, True)]
-    assert "200 offsets are enough for Spark" in capfd.readouterr().out
+    assert "the plan has 200 offsets: Spark takes over" in capfd.readouterr().out
 
 
 CONTEXT: Any = {

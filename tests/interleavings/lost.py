@@ -41,14 +41,16 @@ def _adopt(exporter: Exporter, world: InterleavedExport) -> str:
 
 @dataclass
 class Emptied(Book):
-    """The log after the one of a claim that stayed, and whose folder was emptied: in that, nothing follows anything."""
+    """The log after the one of a claim that stayed, and whose folder was emptied: in that, each program that slept
+    writes an entry at most, and nothing follows."""
 
     of: str = ""
+    sleepers: int = 0
 
     def read(self, contents: Mapping[str, bytes], deleted: set[str]) -> None:
         late = {key for key in contents if key.startswith(f"{LOG.name}{self.of}/")}
-        if len(late) > 1:
-            raise Violation("emptied", f"somebody went on behind what a sleeper wrote into an emptied log: {late}")
+        if len(late) > self.sleepers:
+            raise Violation("emptied", f"somebody went on behind what sleepers wrote into an emptied log: {late}")
         super().read({key: body for key, body in contents.items() if key not in late}, deleted)
 
 
@@ -103,7 +105,9 @@ class LostLog(History):
         world.rules.changes.clear()
         self.early = any(world.heads.get(actor.name) == -1 for actor in world.scheduler.actors)
         has_claim = any(key.startswith(LOG.epoch_prefix) for key in world.bucket.objects)
-        world.rules.book = Emptied(world.truth, sides=False, of=old if has_claim else "nothing")
+        sleepers = sum(actor.parent is None for actor in world.scheduler.actors)
+        emptied = old if has_claim else "nothing"
+        world.rules.book = Emptied(world.truth, sides=False, of=emptied, sleepers=sleepers)
         world.rules.windows.book = world.rules.book
         self.is_lost = True
         world.scheduler.trace.say("(somebody)", f"loses {folders} of the log")

@@ -53,6 +53,26 @@ def test_nothing_goes_on_from_what_a_sleeper_wrote(which: Lose) -> None:
     assert place.store.contents() == before
 
 
+def test_two_that_slept_in_front_of_entries_in_a_row() -> None:
+    """Both write their entry, and the second finds one before its own: it stops all the same, and so does every later
+    run, since entries before those are gone."""
+    place = place_of()
+    with ExitStack() as stack:
+        place.produce(0, 1)
+        first = sleeper(stack, place, "put_if_absent", "/log/")
+        assert place.run("other").exit_status == 0  # finishes what the first one planned
+        place.produce(0, 1)
+        second = sleeper(stack, place, "put_if_absent", "/log/")
+        lose(place, LOG_ALONE)
+        assert isinstance(first(), LogEmptied)
+        assert isinstance(second(), LogEmptied)
+    entries = [info.key for info in place.store.list(place.log.layout.log_prefix)]
+    assert entries == [place.log.layout.log_key(5), place.log.layout.log_key(4)]
+    for _ in range(2):
+        with pytest.raises(LogEmptied, match="Log entry 5 .* is not"):
+            place.run("next")
+
+
 def test_an_emptied_log_is_adopted() -> None:
     """A sleeper's entry is no log to keep: adopt begins a new one behind its objects, and nothing is there twice."""
     place = place_of()

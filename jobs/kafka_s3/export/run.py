@@ -33,6 +33,18 @@ from kafka_s3.plan.planner import CaughtUp, KafkaSnapshot
 from kafka_s3.settings.model import Settings
 
 
+class ExcludedPlan(Exception):
+    """Raised by an `Execute` that leaves a plan to another driver of the same run: nothing of it is done.
+
+    `report`: of what this driver committed before it, which that one knows nothing of.
+    """
+
+    def __init__(self, offsets: int) -> None:
+        super().__init__(offsets)
+        self.offsets = offsets
+        self.report = RunReport()
+
+
 def prepare(exporter: Exporter, request: RunRequest, tell: Tell = nobody) -> tuple[OpenPlan | None, KafkaSnapshot]:
     """Make sure that a plan is in the bucket if there is anything to do: an open one, or a new one of this run.
 
@@ -52,7 +64,7 @@ def prepare(exporter: Exporter, request: RunRequest, tell: Tell = nobody) -> tup
 
 
 def run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell) -> RunReport:
-    """Do all there is to do for a request, and say how it went. Raises what stops the whole run."""
+    """Do all there is to do for a request, and say how it went. Raises what stops the whole run, and `ExcludedPlan`."""
     exporter, policies = exporter.at_work(), exporter.settings.policies
     state = begin(exporter, request, tell)
     try:
@@ -69,6 +81,9 @@ def run(exporter: Exporter, request: RunRequest, execute: Execute, tell: Tell) -
                 _clean_up(exporter, closed, tell)
             state = state.looked(*observe_and_record(exporter, request, state.head, tell))
             state = state.failures_noted(closed.failures, may_replan=policies.any)
+    except ExcludedPlan as excluded:
+        excluded.report = state.report_of_commits(exporter.settings.dead_letters.fraction_attention)
+        raise
     except ExporterError:
         for tp, failure in state.failures:  # nobody gets the report
             tell(PartitionFailed(topic=tp.topic, partition=tp.partition, reason=failure.reason))

@@ -109,3 +109,7 @@ class RunState:
 
     def report(self, rejected_max: float) -> RunReport:
         return RunReport(list(self.closed_by), list(self.failures), self.excluded(), rejected_max)
+
+    def report_of_commits(self, rejected_max: float) -> RunReport:
+        """Of what another driver of this run does not see: what failed and what is excluded it meets itself."""
+        return RunReport(list(self.closed_by), rejected_max=rejected_max)

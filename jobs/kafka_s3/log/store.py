@@ -13,7 +13,7 @@ claims again before (`check_current`).
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,8 +29,12 @@ from kafka_s3.log.plans import ClosedPlan, NewPlan, OpenPlan, StoredPlan
 from kafka_s3.log.signed_documents import RESTORE, SignedDocuments
 from kafka_s3.naming import LogLayout, format_epoch, parse_seq
 from kafka_s3.ordered_pool import map_ordered
-from kafka_s3.ports import ObjectStore, Put
+from kafka_s3.ports import ObjectInfo, ObjectStore, Put
 from kafka_s3.signing import NO_KEY, LogKey, is_signed
+
+#: How many entries before the newest have to be there. Programs that slept while the log was deleted can write as many
+#: as they are, each the one it was about to write, in a row: fewer than these are noticed.
+LOOKED_BACK: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,32 +82,44 @@ class Log(SignedDocuments):
         )
 
     def newest(self) -> Committed | None:
-        """The newest entry: one LIST of two keys and one GET, whatever the history.
+        """The newest entry: one LIST of a few keys and one GET, whatever the history.
 
-        Raises `LogEmptied` if the entry before it is gone: somebody emptied the log, and a program that slept
-        meanwhile wrote into it.
+        Raises `LogEmptied` if one of the entries right before it is gone: somebody emptied the log, and programs that
+        slept meanwhile wrote into it.
         """
         keys = self._first_keys()
         head = self._entry_at(keys[0]) if keys else None
-        if head is not None and head.entry.previous_sha256 is not None:
-            before = self.layout.log_key(head.entry.seq - 1)
-            if keys[1:] != [before]:
-                raise _emptied(self, head.entry, before)
+        if head is not None:
+            self._check_before(head.entry, keys[1:])
         return head
 
     def _first_keys(self) -> list[str]:
-        """The keys of the newest entries, two at most. Folders of epochs, in the one that all of them are in, come
-        behind entries."""
-        keys = (info.key for info in self.store.list(self.layout.log_prefix, limit=2))
-        return [key for key in keys if "/" not in key.removeprefix(self.layout.log_prefix)]
+        """The keys of the newest entries, up to `LOOKED_BACK` before the newest one. Folders of epochs, in the one that
+        all of them are in, come behind entries."""
+        return self._keys(self.store.list(self.layout.log_prefix, limit=1 + LOOKED_BACK))
+
+    def _keys(self, listed: Iterator[ObjectInfo]) -> list[str]:
+        return [info.key for info in listed if "/" not in info.key.removeprefix(self.layout.log_prefix)]
+
+    def _check_before(self, entry: Entry, found: Sequence[str]) -> None:
+        """Raise `LogEmptied` unless the keys are those of the entries right before one."""
+        if entry.previous_sha256 is None:
+            return
+        for seq in range(entry.seq - 1, max(entry.seq - 1 - LOOKED_BACK, -1), -1):
+            if self.layout.log_key(seq) not in found:
+                raise _emptied(self, entry, self.layout.log_key(seq))
 
     def _check_follows(self, written: Entry) -> None:
         """Raise `LogEmptied` if the log was emptied before an entry was written: nobody may go on behind it."""
-        if written.previous_sha256 is not None:
-            before = self.layout.log_key(written.seq - 1)
-            if not any(info.key == before for info in self.store.list(before, limit=1)):
-                self.check_current()
-                raise _emptied(self, written, before)
+        if written.previous_sha256 is None:
+            return
+        key = self.layout.log_key(written.seq)
+        found = self._keys(self.store.list(self.layout.log_prefix, start_after=key, limit=LOOKED_BACK))
+        try:
+            self._check_before(written, found)
+        except LogEmptied:
+            self.check_current()
+            raise
 
     @property
     def where(self) -> str:

@@ -15,7 +15,7 @@ from kafka_s3.bucket.window import check_window, of_window
 from kafka_s3.errors import EXIT_DONE, ExporterError
 from kafka_s3.events import Event, ProblemReported, RejectionsNoted, RunEnded, SparkNeeded, Tell, to_line
 from kafka_s3.export.exporter import Exporter
-from kafka_s3.export.run import run
+from kafka_s3.export.run import ExcludedPlan, run
 from kafka_s3.export.run_report import RunReport
 from kafka_s3.log.entries import Interval
 from kafka_s3.plan.batch import RunRequest
@@ -46,22 +46,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     tell = _tell_in_lines if arguments.events == "json" else _tell_in_words
     try:
         status = _run_here(arguments, tell) if arguments.without_spark else _run_on_spark(arguments, tell)
-    except _LargePlan as large:
-        tell(SparkNeeded(offsets=large.offsets))
+    except ExcludedPlan as excluded:
+        _tell_report(excluded.report, str(arguments.connector), tell)
+        tell(SparkNeeded(offsets=excluded.offsets, exit_status=excluded.report.exit_status))
         return EXIT_DONE
     except ExporterError as error:
         tell(ProblemReported(what=str(error)))
         status = error.exit_status
     tell(RunEnded(exit_status=status))
     return status
-
-
-class _LargePlan(Exception):
-    """A plan of so many offsets is for Spark."""
-
-    def __init__(self, offsets: int) -> None:
-        super().__init__(offsets)
-        self.offsets = offsets
 
 
 def _run_here(arguments: argparse.Namespace, tell: Tell) -> int:
@@ -72,7 +65,7 @@ def _run_here(arguments: argparse.Namespace, tell: Tell) -> int:
     def execute(tasks: Sequence[Task]) -> Sequence[RangeResult]:
         offsets = sum(task.planned.end - task.planned.start for task in tasks)
         if offsets >= settings.limits.spark_records_min:
-            raise _LargePlan(offsets)
+            raise ExcludedPlan(offsets)
         return here(tasks)
 
     report = run(exporter, _request(arguments), execute, tell)
