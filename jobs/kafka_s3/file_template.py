@@ -96,10 +96,10 @@ def _slot(said: str) -> Slot | TimeUnit:
     if said == "key" or said.startswith("timestamp"):
         shown = "{key}" if said == "key" else "{timestamp:yyyy-MM-dd}"
         raise TemplateError(
-            f"{{{{{said}}}}} belongs into a folder: write {shown} in export.path.template, with"
+            f"{{{{{said}}}}} belongs in a folder: write {shown} in export.path.template, with"
             " partitioner.class=kafka_s3.FieldAndTimePartitioner"
         )
-    raise TemplateError(f"{{{{{said}}}}} is no placeholder: known are {', '.join(_SLOTS)}")
+    raise TemplateError(f"{{{{{said}}}}} is not a placeholder; known placeholders: {', '.join(_SLOTS)}")
 
 
 def filled(part: str | Slot | TimeUnit, topic: str, partition: int, offset: int, times: Iterator[str]) -> str:

@@ -3,7 +3,7 @@
 * README: "Aiven's S3 Sink Connector for Apache Kafka", its example and the templates in its text.
 * HOWTO: "Create an Amazon S3 sink connector by Aiven" (aiven.io), and its page of parameters.
 
-Refused are those that keep the latest record of a key alone.
+Refused are those that keep only the latest record of each key.
 """
 
 from __future__ import annotations
@@ -120,10 +120,10 @@ EXAMPLES: dict[str, tuple[Mapping[str, str], Objects]] = {
     ),
 }  # fmt: skip
 REFUSED = {
-    "readme-key": ({**JSON, "file.name.template": "k{{key}}"}, "keeps the latest record of each key alone"),
+    "readme-key": ({**JSON, "file.name.template": "k{{key}}"}, "keeps only the latest record of each key"),
     "readme-key-of-partition": (
         {**JSON, "file.name.template": "{{topic}}-{{partition}}-{{key}}"},
-        "keeps the latest record of each key alone",
+        "keeps only the latest record of each key",
     ),
 }
 

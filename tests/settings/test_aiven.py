@@ -150,15 +150,19 @@ def test_times_in_names_are_of_the_run_or_of_records() -> None:
 @pytest.mark.parametrize(
     ("template", "said"),
     [
-        ("{{key}}", "keeps the latest record of each key alone"),
+        ("{{key}}", "keeps only the latest record of each key"),
         ("{{topic}}/{{partition}}/{{key}}", "no object is overwritten"),
         ("{{topic}}/{{partition}}/{{start_offset}}", "needs {{partition}} once"),
-        ("{{topic}}/{{start_offset}}/{{partition}}", "{{start_offset}} belongs into the last part"),
+        ("{{topic}}/{{start_offset}}/{{partition}}", "{{start_offset}} belongs in the last part"),
         ("{{partition}}-{{start_offset}}", "needs {{topic}} once"),
         ("{{topic}}{{partition}}-{{start_offset}}", "two topics could have one name"),
         ("/{{topic}}-{{partition}}-{{start_offset}}", "has an empty folder"),
         ("{{topic}}-{{partition}}-{{start_offset}}{{timestamp:unit=dd}}", "begins with no digit between numbers"),
-        ("{{topic}}/{{timestamp:unit=mm}}/{{partition}}-{{start_offset}}", "{{timestamp:unit=mm}} is no placeholder"),
+        ("{{topic}}/{{timestamp:unit=mm}}/{{partition}}-{{start_offset}}", "unit=mm}} is not a placeholder"),
+        ("{{topic}}/{region}/{{partition}}-{{start_offset}}", "contains a brace that belongs to no placeholder"),
+        ("{{topic}}/{{{partition}}}/{{partition}}-{{start_offset}}", "contains a brace"),
+        ("{{topic}}/{{partition}}-{{start_offset}}.g\x01z", "must not contain control characters"),
+        ("a /{{topic}}/{{partition}}-{{start_offset}}", "has a space beside a slash"),
         ("{{topic}}/{{partition:padding=true}}/{{partition}}-{{start_offset}}", "has no zeros in a folder"),
         ("${env:FOLDER}/{{topic}}-{{partition}}-{{start_offset}}", "must not contain a variable"),
     ],
@@ -168,6 +172,62 @@ def test_names_that_cannot_be_made_say_the_way_out(template: str, said: str) -> 
     found = problems(file_name_template=template)
     assert list(found) == ["file.name.template"]
     assert said in found["file.name.template"]
+
+
+DATED = "{{topic}}/{{utc_date}}/{{local_date}}/{{partition}}-{{start_offset}}"
+
+
+@pytest.mark.parametrize("zone", [{}, {"file.name.timestamp.timezone": "UTC"}, {"timestamp.timezone": "Z"}])
+def test_dates_of_aivens_are_those_of_the_run(zone: Mapping[str, str]) -> None:
+    """The first in UTC, which no worker file changes."""
+    made = from_mapping({**LEAST, **zone, "file.name.template": DATED}, worker={"timezone": "Asia/Tokyo"}, offline=True)
+    partitioner = made.settings.partitioner
+    assert isinstance(partitioner, TemplatePartitioner)
+    assert (partitioner.extractor, partitioner.timezone) == (RunTime(), "UTC")
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "said"),
+    [
+        ("utc_date", {"file.name.timestamp.source": "EVENT"}, "{{utc_date}} requires file.name.timestamp.source"),
+        ("local_date", {"file.name.timestamp.source": "EVENT"}, "{{local_date}} requires file.name.timestamp.source"),
+        ("utc_date", {"file.name.timestamp.timezone": "Asia/Tokyo"}, "requires file.name.timestamp.timezone=UTC"),
+        ("utc_date", {"timezone": "Asia/Tokyo"}, "requires file.name.timestamp.timezone=UTC"),
+    ],
+)
+def test_dates_that_would_differ_are_refused(name: str, more: Mapping[str, str], said: str) -> None:
+    """They are those on which Aiven's sink writes, whatever is said of other times."""
+    found = problems(
+        {**LEAST, **more}, file_name_template=f"{{{{{name}}}}}/{{{{topic}}}}-{{{{partition}}}}-{{{{start_offset}}}}"
+    )
+    assert list(found) == ["file.name.template"]
+    assert said in found["file.name.template"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("file.name.template", "../{{topic}}-{{partition}}-{{start_offset}}"),
+        ("aws.s3.prefix", "../x-"),
+        ("file.name.template", "{{topic}}-{{partition}}-{{start_offset}}.g\x01z"),
+        ("aws.s3.endpoint", "ftp://minio"),
+    ],
+)
+def test_a_problem_shows_what_the_file_says(name: str, text: str) -> None:
+    """Not what became of it."""
+    with pytest.raises(ConfigurationError) as raised:
+        loaded({**LEAST, name: text})
+    [problem] = raised.value.problems
+    assert (problem.name, problem.value) == (name, text.replace("\x01", "\\x01"))
+
+
+def test_a_problem_shows_no_password_under_aivens_names() -> None:
+    """Neither in an address nor out of a variable."""
+    given = {**LEAST, "aws.s3.endpoint": "http://u:canary@minio", "aws.s3.region": "${env:PLACE}"}
+    with pytest.raises(ConfigurationError) as raised:
+        from_mapping(given, lookups=Lookups(env={"PLACE": "canary 2"}), offline=True)
+    assert "aws.s3.endpoint" in {problem.name for problem in raised.value.problems}
+    assert "canary" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +296,7 @@ def test_what_has_another_unit_or_limit_is_fitted() -> None:
             "avro has the value alone",
         ),
         ({"file.compression.type": "lz4"}, "file.compression.type", "must be one of none, gzip"),
-        ({"file.max.records": "many"}, "file.max.records", "is no whole number"),
+        ({"file.max.records": "many"}, "file.max.records", "is not a whole number"),
         ({"file.name.timestamp.source": "HEADER:at"}, "file.name.timestamp.source", "must be WALLCLOCK or EVENT"),
         ({"file.record.grouper.builder": "a.B"}, "file.record.grouper.builder", "does not run here"),
         ({"aws.sts.config.endpoint": "https://sts.example"}, "aws.sts.config.endpoint", "is not one of AWS"),

@@ -109,7 +109,7 @@ def test_a_key_of_another_template_is_nobodys() -> None:
         ("{{topic}}-{{timestamp:unit=dd}}{{partition}}-{{start_offset}}", "begins with no digit between numbers"),
         ("{{topic}}-{{timestamp:unit=yyyy}}1{{partition}}-{{start_offset}}", "no number behind a year"),
         ("{{topic}}-{{timestamp:unit=yyyy}}{{timestamp:unit=dd}}1{{partition}}-{{start_offset}}", "behind a year"),
-        ("{{offset}}", "is no placeholder: known are topic, partition"),
+        ("{{offset}}", "is not a placeholder; known placeholders: topic, partition"),
     ],
 )
 def test_what_does_not_tell_objects_apart_is_refused(template: str, said: str) -> None:

@@ -59,6 +59,7 @@ _PREFIXES: Final = ("aws.s3.prefix", "aws_s3_prefix")
 _FIELDS: Final = ("format.output.fields", "output_fields")
 _CODECS: Final = ("file.compression.type", "output_compression")
 _TIMES: Final = ("file.name.timestamp.source", "timestamp.source")
+_ZONES: Final = ("file.name.timestamp.timezone", "timestamp.timezone")
 _TEMPLATE: Final = "file.name.template"
 _DEFAULT: Final = "{{topic}}-{{partition}}-{{start_offset}}"
 _PADDED: Final = "{{topic}}-{{partition}}-{{start_offset:padding=true}}"
@@ -94,11 +95,12 @@ _STS: Final = re.compile(r"(?:https://)?sts(?:\.([a-z0-9-]+))?\.amazonaws\.com(?
 @dataclass(slots=True)
 class Translated:
     """`given`: this exporter's properties. `defaults`: those that follow from what is not set. `written`: Aiven's names
-    of some of them, by ours."""
+    of some of them, by ours. `originals`: what the file says, by the names that stand in it."""
 
     given: dict[str, Given]
     defaults: dict[str, Given] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
+    originals: Mapping[str, Given] = field(default_factory=dict)
     rows: list[ResolvedProperty] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
@@ -120,7 +122,7 @@ class _Translation:
 
     def __init__(self, own: Mapping[str, Given]) -> None:
         self._own = own
-        self.made = Translated({name: given for name, given in own.items() if name not in KNOWN})
+        self.made = Translated({name: given for name, given in own.items() if name not in KNOWN}, originals=own)
         self._became: dict[str, list[str]] = {}
         self._beside: dict[str, list[str]] = {}
         self._put("connector.class", SINK, "connector.class")
@@ -204,7 +206,7 @@ class _Translation:
         if re.fullmatch(r"\d{1,10}", text):
             return int(text)
         self._wrong(
-            name, "must be a whole number, and hold no variable" if has_variable(text) else "is no whole number"
+            name, "must be a whole number, and hold no variable" if has_variable(text) else "is not a whole number"
         )
         return None
 
@@ -280,7 +282,7 @@ class _Translation:
             self._wrong(self._first(*_TIMES), "must be WALLCLOCK or EVENT: for a field, set timestamp.extractor")
             return
         try:
-            made = translated_names(template, source)
+            made = translated_names(template, source, self._text("timezone", *_ZONES, default="UTC"))
         except NamesError as error:
             self._wrong(name, str(error))
             self._put("export.path.template", "", name)

@@ -93,7 +93,8 @@ def validate(
     `aivens`: what a configuration of Aiven's became, which has names of its own.
     """
     written = block_gzip.written(given) if aivens is None else aivens.written
-    config = ParsedConfig(block_gzip.translated(given), PROPERTIES, written)
+    originals = {} if aivens is None else aivens.originals
+    config = ParsedConfig(block_gzip.translated(given), PROPERTIES, written, originals)
     parse_all(config, failed)
     values.fill_in_converters(config)
     forget_unread(config)

@@ -28,7 +28,8 @@ from kafka_s3.settings.variables import Given, Source
 class ParsedConfig:
     """The effective value of every property, defaults included.
 
-    `properties`: all that there are, by name. `written_as`: older names under which some of them were given.
+    `properties`: all that there are, by name. `written_as`: older names under which some of them were given, and
+    `originals` what was written under these where it was translated.
     `unsure` names those whose value is wrong, missing or not resolved: a rule about several properties is silent
     about them. `recognised` also holds classes and modes that are known and refused. `made`: what a module's rules
     made of what was given, by the module's name, for those that read it more than once.
@@ -37,6 +38,7 @@ class ParsedConfig:
     given: Mapping[str, Given] = field(repr=False)
     properties: Mapping[str, Property] = field(repr=False)
     written_as: Mapping[str, str] = field(default_factory=dict)
+    originals: Mapping[str, Given] = field(default_factory=dict, repr=False)
     values: dict[str, Value] = field(default_factory=dict, repr=False)
     recognised: dict[str, Value] = field(default_factory=dict, repr=False)
     unsure: set[str] = field(default_factory=set)
@@ -110,7 +112,10 @@ class ParsedConfig:
         """Add a problem under the name that was written, with the value as it may be shown."""
         ours, name = name, self.written_as.get(name, name)
         given = self.given.get(name, self.given.get(ours))
-        shown = None if given is None else HIDDEN if self.is_secret(name) else show(name, given.text)
+        if ours in self.written_as:
+            given = self.originals.get(name, given)
+        is_secret = self.is_secret(name) or self.is_secret(ours)
+        shown = None if given is None else HIDDEN if is_secret else show(ours, given.text)
         self.problems.append(Problem(name, shown, message))
 
     def add_hidden_problem(self, name: str, message: str) -> None:

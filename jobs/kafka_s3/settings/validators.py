@@ -125,7 +125,7 @@ def field_path(text: str) -> str | None:
 def extension(text: str) -> str | None:
     if text and (not text.startswith(".") or "/" in text):
         return "must be empty, or begin with a dot and contain no '/', so that object names can be parsed"
-    return None
+    return None if text.isprintable() else "must not contain control characters"
 
 
 def file_delim(text: str) -> str | None:
