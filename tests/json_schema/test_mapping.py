@@ -320,7 +320,7 @@ def test_structs_inside_themselves(draft: str | None) -> None:
 
 @pytest.mark.parametrize("year", ["2019-09", "2020-12"])
 def test_modern_dialects(year: str) -> None:
-    """Words of one type are one, `format` says nothing, several types are only these, $ref does not stand alone."""
+    """Keywords of one type are merged, `format` says nothing, several types are only these, $ref is not alone."""
     draft = f"https://json-schema.org/draft/{year}/schema"
     schema = {
         **of(

@@ -71,7 +71,7 @@ class Documents:
             return document
         found = self._pointed(document, fragment) if fragment.startswith("/") else self._anchored(document, fragment)
         if found is None:
-            raise NoReference(f"it refers to {named(reference)}, where nothing is")
+            raise NoReference(f"it refers to {named(reference)}, which does not exist")
         return found
 
     def _pointed(self, document: Place, pointer: str) -> Place | None:
@@ -119,7 +119,7 @@ def _joined(base: str, name: str) -> str:
     try:
         joined = name if len(name) > ADDRESS_CHARS_MAX else urljoin(base, name)
     except ValueError:  # an address with half a bracket
-        raise NoReference(f"{named(name)} is no address") from None
+        raise NoReference(f"{named(name)} is not a valid address") from None
     if len(joined) > ADDRESS_CHARS_MAX:
         raise NoReference(f"{named(name)} is an address of more than {ADDRESS_CHARS_MAX} characters")
     return joined
@@ -134,5 +134,5 @@ def _parted(address: str) -> tuple[str, str]:
     try:
         whole, fragment = urldefrag(address)
     except ValueError:
-        raise NoReference(f"{named(address)} is no address") from None
+        raise NoReference(f"{named(address)} is not a valid address") from None
     return whole, fragment

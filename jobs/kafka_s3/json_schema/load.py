@@ -43,7 +43,6 @@ from kafka_s3.json_schema.shapes import (
     Untyped,
     Words,
 )
-from kafka_s3.shown import named
 
 _DRAFT_4: Final = "http://json-schema.org/draft-04/schema"
 _MODERN: Final = ("https://json-schema.org/draft/2019-09/schema", "https://json-schema.org/draft/2020-12/schema")
@@ -113,7 +112,7 @@ class Schemas:
         kinds = json.get("type", [])
         for kind in kinds if isinstance(kinds, list) else [kinds]:
             if kind not in TYPES:
-                raise JsonSchemaError("a 'type' is none of JSON Schema")
+                raise JsonSchemaError("'type' is not a JSON Schema type")
         if isinstance(kinds, list):
             if "type" in json:
                 parts.append(Combined("anyOf", [self._typed(kind, place) for kind in kinds]))
@@ -152,7 +151,7 @@ class Schemas:
         kinds = json.get("type", [])
         for kind in kinds if isinstance(kinds, list) else [kinds]:
             if kind not in TYPES:
-                raise JsonSchemaError("a 'type' is none of JSON Schema")
+                raise JsonSchemaError("'type' is not a JSON Schema type")
         if isinstance(kinds, list) and "type" in json:
             parts.append(Combined("anyOf", [_plain(kind) for kind in kinds]))
         told = "" if isinstance(kinds, list) else kinds
@@ -176,12 +175,12 @@ class Schemas:
         json = place.json
         if "enum" in json:
             if not isinstance(json["enum"], list):
-                raise JsonSchemaError("an 'enum' is no array")
+                raise JsonSchemaError("'enum' is not an array")
             yield OneOfValues(tuple(json["enum"]))
         for word in CRITERIA:
             if word in json:
                 if not isinstance(json[word], list):
-                    raise JsonSchemaError(f"'{word}' is no array")
+                    raise JsonSchemaError(f"'{word}' is not an array")
                 inner = [self._documents.place(each, place.base) for each in json[word]]
                 yield Combined(word, [self._known(each, level + 1) for each in inner])
         if "not" in json:
@@ -195,7 +194,7 @@ class Schemas:
         if items is None or (tuples and isinstance(items, list)):
             return ArrayOf()
         if not isinstance(items, dict | bool):
-            raise JsonSchemaError("'items' is no schema")
+            raise JsonSchemaError("'items' is not a schema")
         if not tuples and (isinstance(items, bool) or "prefixItems" in json):
             return ArrayOf()
         return ArrayOf(self._documents.place(items, place.base))
@@ -204,12 +203,12 @@ class Schemas:
         json = place.json
         properties, required = json.get("properties", {}), json.get("required", [])
         if not isinstance(properties, dict):
-            raise JsonSchemaError("'properties' is no object")
+            raise JsonSchemaError("'properties' is not an object")
         if not isinstance(required, list) or not all(isinstance(each, str) for each in required):
-            raise JsonSchemaError("'required' is no array of names")
+            raise JsonSchemaError("'required' is not an array of names")
         rest = json.get("additionalProperties")
         if rest is not None and not isinstance(rest, dict | bool):
-            raise JsonSchemaError("'additionalProperties' is no schema")
+            raise JsonSchemaError("'additionalProperties' is not a schema")
         return ObjectOf(
             {name: self._documents.place(each, place.base) for name, each in properties.items()},
             frozenset(required),
@@ -226,7 +225,7 @@ def dialect(json: Any) -> str | None:
 def _reference(place: Place) -> Reference:
     to = place.json["$ref"]
     if not isinstance(to, str):
-        raise JsonSchemaError("a '$ref' is no text")
+        raise JsonSchemaError("'$ref' is not a string")
     return Reference(to, place)
 
 
@@ -250,6 +249,6 @@ def _plain(kind: str) -> Shape:
 def _words(json: dict[str, Any]) -> Words:
     for name in ("title", "description"):
         if not isinstance(json.get(name, ""), str):
-            raise JsonSchemaError(f"a {named(name)} is no text")
+            raise JsonSchemaError(f"'{name}' is not a string")
     connect = {name: each for name, each in json.items() if name.startswith("connect.")}
     return Words(json.get("title"), json.get("description"), json.get("default", ABSENT), connect)

@@ -341,7 +341,7 @@ def _number(shape: Numeric) -> str:
 def _type(words: Words) -> str | None:
     found = words.connect.get("connect.type")
     if found is not None and type(found) is not str:
-        raise InvalidSchema("connect.type is no text")
+        raise InvalidSchema("connect.type is not a string")
     return found
 
 
@@ -349,14 +349,14 @@ def _int(words: Words, name: str) -> int | None:
     found = words.connect.get(name)
     low, high = INTS["int32"]
     if found is not None and not (type(found) is int and low <= found <= high):
-        raise InvalidSchema(f"{name} is no integer of 32 bits")
+        raise InvalidSchema(f"{name} is not a 32-bit integer")
     return found
 
 
 def _parameters(words: Words) -> Mapping[str, str]:
     found = words.connect.get("connect.parameters", {})
     if not isinstance(found, dict) or not all(type(each) is str for each in found.values()):
-        raise InvalidSchema("connect.parameters is no object of texts")
+        raise InvalidSchema("connect.parameters is not an object of strings")
     return {as_text(name): as_text(text) for name, text in found.items()}
 
 
