@@ -19,7 +19,7 @@ def tasks_of(settings: Settings, topic: str, partitions: int, end: int) -> list[
     ranges = [PlannedRange(topic, partition, 0, end) for partition in range(partitions)]
     schema, inference = None, settings.format.value.inference
     if inference is not None:
-        sample = sample_of(make_source(settings), ranges, inference, READERS_MAX)
+        sample, _ = sample_of(make_source(settings), ranges, inference, READERS_MAX, is_needed=True)
         schema = inferred(settings.format, inference, None, sample)
     return [RangeTask(each, 0, 0, PartitionOffsets(0, end, end), schema=schema) for each in ranges]
 

@@ -246,7 +246,7 @@ def test_a_dry_run_shows_the_schema() -> None:
     planned = place.log.plan(place.newest.seq)
     assert planned is not None
     assert step.plan.topics[TOPIC].schema_text == planned.plan.topics[TOPIC].schema_text
-    assert planned.plan.notes == ("schema of orders: widened, 2 fields, 1 of them new",)
+    assert planned.plan.notes == ("schema of orders: changed, 2 fields, 1 of them new",)
 
 
 def test_verify_reads_by_the_entry() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from kafka_s3.avro.model import Compatibility
 from kafka_s3.avro.parse import SchemaError
@@ -13,9 +14,12 @@ from kafka_s3.inference.sampling import READERS_MAX, sample_of
 from kafka_s3.log.entries import Plan, PlannedRange
 from kafka_s3.log.plans import with_schemas
 from kafka_s3.ports import RecordSource
+from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.inference import InferenceSettings, Misfit
 from kafka_s3.settings.values import FormatSettings
 from kafka_s3.values.converters.inference import REST, Sample, check_inferred, widened
+
+_SHOWN_MAX: Final = 10  # numbers of partitions in a note
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,7 @@ class SchemaInference:
     def __call__(self, plan: Plan, kept: frozenset[str]) -> Plan:
         """The plan with the schema of each topic that it has records of; those of the topics in `kept` are not widened.
 
-        Raises what readers raise, and `LogDamaged` for a schema in the log that nobody infers.
+        Raises as `sample_of` does, and `LogDamaged` for a schema in the log that is none that is inferred.
         """
         settings = self.format.value.inference
         if settings is None:
@@ -44,7 +48,11 @@ class SchemaInference:
             _check(topic, before)
             wanted = before is None or topic not in kept
             readers_max = max(1, READERS_MAX // len(ranges))
-            sample = sample_of(self.make_source(), planned, settings, readers_max) if wanted else Sample()
+            sample = Sample()
+            if wanted:
+                sample, unread = sample_of(self.make_source(), planned, settings, readers_max, is_needed=before is None)
+                if unread:
+                    notes.append(_unread_note(topic, unread))
             text = inferred(self.format, settings, before, sample)
             if text != before:
                 schemas[topic] = text
@@ -88,7 +96,14 @@ def _note(topic: str, before: str | None, after: str) -> str:
     count = f"{len(now)} {'field' if len(now) == 1 else 'fields'}"
     if before is None:
         return f"schema of {topic}: inferred, {count}"
-    return f"schema of {topic}: widened, {count}, {len(now - known)} of them new"
+    new = len(now - known)
+    return f"schema of {topic}: changed, {count}" + (f", {new} of them new" if new else "")
+
+
+def _unread_note(topic: str, unread: Sequence[TopicPartition]) -> str:
+    shown = ", ".join(str(each.partition) for each in unread[:_SHOWN_MAX])
+    more = f" and {len(unread) - _SHOWN_MAX} more" if len(unread) > _SHOWN_MAX else ""
+    return f"schema of {topic}: these partitions could not be sampled: {shown}{more}"
 
 
 def _names(text: str | None) -> frozenset[str]:

@@ -24,7 +24,7 @@ from kafka_s3.values.converters.typed import TypedJson
 from kafka_s3.values.converters.typed_forms import Form, Forms
 from kafka_s3.values.converters.typed_values import NotTyped, Real, parse
 
-#: Entries of one record's `_rest`; a record with more goes there as a whole.
+#: Entries of one record's `_rest`; a record with more goes there whole.
 REST_MAX: Final = 1000
 #: After what JSON has before a number: one with more digits than any double holds, or with an exponent.
 _LONG_NUMBER: Final = re.compile(rb"[:,\[\s](?=-?(?:(?=[0-9.]{17})[0-9]++\.|[0-9]++(?:\.[0-9]++)?[eE]))")
@@ -38,7 +38,7 @@ _LONG: Final = range(-(1 << 63), 1 << 63)
 
 
 def inferred_json(settings: ConverterSettings, *, columns: bool = False) -> InferredJson:
-    """The converter under a schema that a plan has pinned; `LogDamaged` if nobody infers such a one."""
+    """The converter under a schema that a plan has pinned; `LogDamaged` if it is none that is inferred."""
     assert settings.inference is not None
     assert settings.schema_text is not None, "a plan pins a schema before anything is written"
     try:
@@ -132,7 +132,7 @@ class _Fitting:
         self._rest = {}
         try:
             made = self._read(self._node, parsed, "")
-        except _TooMany:
+        except _Whole:
             made = None
         if made is None:
             self._rest = {"": json_text(parsed)}
@@ -176,12 +176,12 @@ class _Fitting:
 
     def _keep(self, pointer: str, parsed: Any) -> None:
         if len(self._rest) >= REST_MAX:
-            raise _TooMany
+            raise _Whole
         self._rest[pointer] = json_text(parsed)
 
 
-class _TooMany(Exception):
-    """A record has more than REST_MAX values that do not fit."""
+class _Whole(Exception):
+    """A record goes into the rest whole: more than REST_MAX of its values do not fit, or a name is in no pointer."""
 
 
 def _fitting(node: Primitive, parsed: Any) -> Any:
@@ -224,14 +224,14 @@ def _is_unicode(text: str) -> bool:
 
 
 def _escaped(name: str) -> str:
-    """A field's name in a JSON Pointer (RFC 6901)."""
+    """A field's name in a JSON Pointer (RFC 6901), which has no half of a surrogate pair."""
     if not _is_unicode(name):
-        raise NotTyped("a field's name holds half of a surrogate pair")
+        raise _Whole
     return name.replace("~", "~0").replace("/", "~1")
 
 
 def json_text(parsed: Any) -> str:
-    """What `parse` made as JSON again: numbers as they were written, no white space.
+    """What `parse` made as JSON again: numbers as they were written but for -0, which is 0, and no white space.
 
     >>> json_text(parse(b'{ "a": [1.50, 1e3], "b": "\\\\u00e9" }'))
     '{"a":[1.50,1e3],"b":"é"}'

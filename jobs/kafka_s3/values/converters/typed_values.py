@@ -72,7 +72,7 @@ class Real(str):
 
 
 def parse(text: bytes) -> Any:
-    """JSON with numbers exact. `NotTyped` if it is none."""
+    """JSON with numbers exact; -0 without a point is 0. `NotTyped` if it is none."""
     try:
         return json.loads(text.decode("utf-8-sig"), parse_float=Real, parse_int=_int, parse_constant=_refuse)
     except UnicodeDecodeError as error:
