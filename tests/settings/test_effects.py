@@ -156,6 +156,7 @@ SHOWN: dict[str, str] = {
     "name": "tests/airflow/test_integrity.py::test_one_broken_among_four_good_ones",
     "connector.class": f"{LOADING}::test_what_is_wrong_is_a_problem_of_its_property",
     "tasks.max": "tests/spark/test_spark_job.py::test_tasks_get_about_the_same_work",
+    "export.spark.records.min": "tests/airflow/test_small_plans.py::test_a_large_plan_goes_to_spark",
     "topics": "tests/cli/test_real_parts.py::test_a_topic_that_is_missing_is_said",
     "topics.regex": "tests/contract/test_kafka_questions.py::test_topics_by_regex",
     "value.converter.encoding": f"{TABLES}::test_a_wrong_value_is_refused_in_the_words_of_the_sink",

@@ -52,9 +52,9 @@ def test_without_a_time_no_zone_is_needed(load_with: Load) -> None:
         ({TEMPLATE: "{timestamp:'..'}/a"}, TEMPLATE, "no part of a path may be '.' or '..'"),
         ({TEMPLATE: "{b"}, TEMPLATE, "{b has no closing '}'"),
         ({TEMPLATE: "b}"}, TEMPLATE, "a '}' without a '{'"),
-        ({TEMPLATE: "{}"}, TEMPLATE, "{} is no placeholder"),
-        ({TEMPLATE: "{header.}"}, TEMPLATE, "{header.} is no placeholder"),
-        ({TEMPLATE: "{offset:x}"}, TEMPLATE, "is no placeholder: known are {field}"),
+        ({TEMPLATE: "{}"}, TEMPLATE, "{} is not a placeholder"),
+        ({TEMPLATE: "{header.}"}, TEMPLATE, "{header.} is not a placeholder"),
+        ({TEMPLATE: "{offset:x}"}, TEMPLATE, "is not a placeholder; known placeholders: {field}"),
         (
             {TEMPLATE: "{timestamp}"},
             TEMPLATE,

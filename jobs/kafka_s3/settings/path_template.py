@@ -125,7 +125,7 @@ def _placeholder(said: str) -> Placeholder:
         case "partition":
             return KafkaPartition()
     if re.search(r"[{:\x00-\x1f]", said) or not all(part.strip() for part in said.split(".")):
-        raise TemplateError(f"{{{said}}} is no placeholder: known are {_KNOWN}")
+        raise TemplateError(f"{{{said}}} is not a placeholder; known placeholders: {_KNOWN}")
     first, dot, rest = said.partition(".")
     match first if dot else "":
         case "value":
