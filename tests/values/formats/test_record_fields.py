@@ -19,6 +19,7 @@ ORDER = "headers,offset,value,key,timestamp"  # that of Aiven's JSON
 FIELDS = {"export.record.fields": ORDER, "behavior.on.null.values": "write", "flush.size": "1000"}
 CSV = {"format.class": "CsvFormat", "value.converter": "ByteArrayConverter", "behavior.on.null.values": "write"}
 SEED = 7
+BEFORE_YEAR_1 = (-62_135_596_800_001, -62_167_219_200_001, -377_705_116_800_001, -(10**16))
 
 
 def body(made: Made) -> bytes:
@@ -40,7 +41,7 @@ def random_records(count: int) -> list[Record]:
                 offset * 3,
                 None if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(),
                 None if random.random() < 0.2 else random.choice(texts).encode(),
-                random.choice([None, 0, 1_577_836_801_000, 1_577_836_801_020, 253_402_300_800_123]),
+                random.choice([None, 0, 1_577_836_801_000, 1_577_836_801_020, 253_402_300_800_123, *BEFORE_YEAR_1]),
                 headers,
             )
         )

@@ -37,8 +37,16 @@ PRIMITIVES: dict[str, list[Any]] = {
     "string": ["12", "-7", "x", "", "true", "1.5", "2016-02-24T08:00:00", "é"],
     "bytes": ["AQI=", ""],
 }
+#: More digits than a number of 64 bits has, and than Python keeps unless told so.
+LONG = (10**35 + 7, -(10**29) - 5, 2**100 + 5, -(10**38) + 1)
+
+
+def _in_base64(number: int) -> str:
+    return base64.b64encode(number.to_bytes(17, "big", signed=True)).decode("ascii")
+
+
 LOGICAL: dict[str, tuple[dict[str, Any], list[Any]]] = {
-    "Decimal": ({"type": "bytes", "parameters": {"scale": "2"}}, ["MDk=", "AA=="]),
+    "Decimal": ({"type": "bytes", "parameters": {"scale": "2"}}, ["MDk=", "AA==", *map(_in_base64, LONG)]),
     "Date": ({"type": "int32"}, [0, 16855]),
     "Time": ({"type": "int32"}, [0, 3_600_001]),
     "Timestamp": ({"type": "int64"}, [0, 1_456_300_800_123, 1_456_272_000_000]),

@@ -146,7 +146,7 @@ def test_the_topic_is_extracted_from_a_header(headers: Any, skips: str, topic: s
 def test_an_extracted_topic_has_to_be_a_topic() -> None:
     """What Kafka would not take for one makes a bad record."""
     (why,) = outcomes(one(f"{TOPIC}$Value", field="f"), {"f": "no/topic"})
-    assert why.endswith("is no name of a topic")
+    assert why.endswith("is not a valid topic name")
 
 
 FILTER = f"{CONFLUENT}.Filter$Value"

@@ -37,6 +37,9 @@ RENAMES = [
     ("ord(.*)", "$1", "ers"),
     ("(?<a>o)(r.*)", "${a}-$2", "o-rders"),
     ("orders", "returns", "returns"),
+    ("(?s)(.*)", "all-$1", "all-orders"),
+    ("(?i)ORD(.*)", "$1", "ers"),
+    (r"[^\v]*", "x", "x"),
     ("order", "returns", "orders"),  # the whole name has to fit
     ("rders", "returns", "orders"),
     ("o|orders", "x", "xrders"),  # as replaceFirst: what is found first is replaced

@@ -29,11 +29,14 @@ _CLASSES: Final = {
     "Space": r" \t\n\x0B\f\r",
 }
 _ESCAPED: Final = re.compile(
-    r"\\Q(?P<quoted>.*?)(?:\\E|$)|\\p\{(?:Is)?(?P<class>\w+)\}|\\(?P<letter>[hzZGRXKkNP]|p\{)|\\(?P<other>.)"
+    r"\\Q(?P<quoted>.*?)(?:\\E|$)|\\p\{(?:Is)?(?P<class>\w+)\}|\\(?P<letter>[hvzZGRXKkNP]|p\{)|\\(?P<other>.)"
+    r"|\(\?(?P<flags>[A-Za-z]*(?:-[A-Za-z]*)?)(?=[:)])"
     r"|\(\?<(?P<named>[A-Za-z][A-Za-z0-9]*)>|(?P<bracket>\[\^?\]?)|(?P<close>\])|(?P<intersection>&&)|(?P<dot>\.)",
     re.DOTALL,
 )
 _HORIZONTAL: Final = r" \t\xA0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000"
+_VERTICAL: Final = r"\n\x0B\f\r\x85\u2028\u2029"
+_DOT_IS_ANY: Final = re.compile(r"\(\?(?:s|is|si)\)")
 
 
 @lru_cache(256)
@@ -44,6 +47,9 @@ def pattern(text: str) -> re.Pattern[str]:
     'orders'
     """
     depth = 0
+    # In front of all else (?s) is about the whole pattern; elsewhere it is refused.
+    any_char = _DOT_IS_ANY.match(text)
+    flags = re.ASCII | (re.IGNORECASE if any_char and "i" in any_char[0] else 0)
 
     def translated(found: re.Match[str]) -> str:
         nonlocal depth
@@ -56,6 +62,8 @@ def pattern(text: str) -> re.Pattern[str]:
         if (letter := found["letter"]) is not None:
             if letter == "h":
                 return _HORIZONTAL if depth else f"[{_HORIZONTAL}]"
+            if letter == "v":
+                return _VERTICAL if depth else f"[{_VERTICAL}]"
             if letter == "z":
                 return r"\Z"
             if letter == "Z":
@@ -64,6 +72,10 @@ def pattern(text: str) -> re.Pattern[str]:
                 return r"\k"
             raise NoPattern(f"\\{letter} of Java is not known here")
         if found["other"] is not None:
+            return found[0]
+        if (asked := found["flags"]) is not None:
+            if not depth and asked.strip("-i"):
+                raise NoPattern(f"(?{asked}) of Java is not known here: of flags there is i, and (?s) at the beginning")
             return found[0]
         if (name := found["named"]) is not None:
             return f"(?P<{name}>"
@@ -79,13 +91,13 @@ def pattern(text: str) -> re.Pattern[str]:
             if depth:
                 raise NoPattern("&& in a class of characters is not known here")
             return "&&"
-        return "." if depth else r"[^\n\r\x85\u2028\u2029]"
+        return "." if depth else r"[\s\S]" if any_char else r"[^\n\r\x85\u2028\u2029]"
 
-    made = _ESCAPED.sub(translated, text)
+    made = _ESCAPED.sub(translated, text[any_char.end() :] if any_char else text)
     made = re.sub(r"\\k<([A-Za-z][A-Za-z0-9]*)>", r"(?P=\1)", made)
     try:
-        return re.compile(made, re.ASCII)
-    except (re.error, OverflowError, RecursionError) as error:
+        return re.compile(made, flags)
+    except (re.error, ValueError, OverflowError, RecursionError) as error:
         raise NoPattern(f"is not a valid regular expression: {error}") from None
 
 

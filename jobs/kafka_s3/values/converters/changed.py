@@ -29,7 +29,7 @@ def changed_rows(changed: ChangedValues, file: FileSettings, left: Mapping[int, 
         case Format.JSON if changed.schemas is None:
             return _json_lines(values, excluded)
         case Format.JSON:
-            rows: Any = ValueRows(values, changed.schemas, excluded)
+            rows: Any = ValueRows(_in_json(changed), changed.schemas, excluded)
         case Format.AVRO | Format.PARQUET:
             rows = ValueRows(*_with_schemas(changed, file, excluded), excluded)
             rows = suited(rows, Converter.JSON, file, len(values))
@@ -66,6 +66,14 @@ def _json_lines(values: Sequence[Any], excluded: dict[int, Excluded]) -> Lines:
         values = [None if index in excluded else value for index, value in enumerate(values)]
     ready = [value if is_ready(value) else schemaless(plain(value)) for value in values]
     return Lines(as_jackson(list(map(_ENCODE, ready))), excluded)
+
+
+def _in_json(changed: ChangedValues) -> Sequence[Any]:
+    """Values without a schema, of which there may be some among others, have numbers of Java's own types."""
+    if isinstance(changed.schemas, Schema | None):
+        return changed.values
+    pairs = zip(changed.values, changed.schemas, strict=True)
+    return [plain(value) if schema is None else value for value, schema in pairs]
 
 
 def _with_schemas(

@@ -12,6 +12,7 @@ import msgspec
 
 _ERA_S: Final = 146_097 * 86_400  # a calendar comes again every 400 years
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # of UTC, and nothing is asked of a zone
+_BOTTOM: Final = -62_135_596_800  # the first second of the year 1
 _TOP: Final = 253_402_300_800  # the first second of the year 10000
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -48,11 +49,11 @@ def _moment(at_ms: int) -> bytes:
 
 @lru_cache(4096)
 def _second(seconds: int) -> bytes:
-    eras = max(0, (seconds - _TOP) // _ERA_S + 1)
+    eras = min(0, (seconds - _BOTTOM) // _ERA_S) or max(0, (seconds - _TOP) // _ERA_S + 1)
     at = _EPOCH + dt.timedelta(seconds=seconds - eras * _ERA_S)
     year = at.year + 400 * eras
-    sign = "+" if year > 9999 else ""
-    return f"{sign}{year:04d}-{at:%m-%dT%H:%M:%S}".encode()
+    sign = "+" if year > 9999 else "-" if year < 0 else ""
+    return f"{sign}{abs(year):04d}-{at:%m-%dT%H:%M:%S}".encode()
 
 
 def unscaled_bytes(number: Decimal) -> bytes:

@@ -8,9 +8,11 @@ import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context
 from decimal import Decimal as Number
 from typing import Any, Final
 
+from kafka_s3.avro.attributes import DIGITS_MAX, too_many_digits
 from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema
 from kafka_s3.avro.nodes import Decimal, Fixed, Node, Primitive
@@ -62,8 +64,9 @@ _SMALL: Final[Mapping[str, Cast1]] = {
     "FLOAT32": java.Float32,
 }
 _INTEGER: Final = re.compile(r"[+-]?\d+")
-_REAL: Final = re.compile(r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?)", re.ASCII)
-_HEX: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[fFdD]?", re.ASCII)
+_REAL: Final = re.compile(r"[+-]?(?:NaN|Infinity|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?)", re.ASCII)
+_HEX: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)[pP][+-]?\d+[fFdD]?", re.ASCII)
+_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 class OutOfRange(TransformError):
@@ -123,7 +126,26 @@ def parsed_real(text: str) -> float:
 
 
 def number_of(unscaled: bytes, scale: int) -> Number:
-    return Number(int.from_bytes(unscaled, "big", signed=True)).scaleb(-scale)
+    """The decimal, every digit of it. `TransformError` beyond `DIGITS_MAX`: its time is the square of its length."""
+    if too_many_digits(unscaled):
+        why = f"a decimal of {len(unscaled)} bytes has more than the {DIGITS_MAX} digits that a number may have"
+        raise TransformError(why)
+    return Number(int.from_bytes(unscaled, "big", signed=True)).scaleb(-scale, _EXACT)
+
+
+def whole_of(unscaled: bytes, scale: int, bits: int) -> int:
+    """`BigDecimal.longValue` and the others: the lowest bits of what stands before the point.
+
+    >>> whole_of(b"}", 1, 64), whole_of(b"}", -64, 64), whole_of(b"}", 2**31 - 1, 64)
+    (12, 0, 0)
+    """
+    number = int.from_bytes(unscaled, "big", signed=True)
+    if scale <= 0:
+        return wrapped(number * pow(10, -scale, 1 << bits), bits)
+    if scale > 3 * len(unscaled):  # no byte has three digits
+        return 0
+    whole = abs(number) // 10**scale
+    return wrapped(whole if number >= 0 else -whole, bits)
 
 
 def _of_text(target: str) -> Cast1:
@@ -172,13 +194,13 @@ def _of_boolean(target: str) -> Cast1:
 def _of_decimal(target: str, scale: int) -> Cast1:
     if target in _BITS:
         bits = _BITS[target]
-        return lambda data: wrapped(int(number_of(data, scale)), bits)
+        return lambda data: whole_of(data, scale, bits)
     if target == "FLOAT32":
         return lambda data: float32(float(number_of(data, scale)))
     if target == "FLOAT64":
         return lambda data: float(number_of(data, scale))
     if target == "BOOLEAN":
-        return lambda data: wrapped(int(number_of(data, scale)), 64) != 0
+        return lambda data: whole_of(data, scale, 64) != 0
     return lambda data: str(number_of(data, scale))
 
 

@@ -17,6 +17,8 @@ from kafka_s3.values.transforms.records import Change, Records, each
 
 _GZIP: Final = 31  # zlib's word for gzip's header and the largest window
 _MAGIC: Final = b"\x1f\x8b"
+#: Bytes that a member is given at a time: what stands behind it is copied at its end.
+_PIECE: Final = 4096
 
 
 class GzipDecompress:
@@ -42,16 +44,19 @@ def _decompressed(value: Any) -> bytes:
     """The bytes in one gzip member or several; what stands behind them is passed over, as in Java."""
     if not isinstance(value, bytes):
         raise TransformError(f"only bytes can be decompressed: found {kind_and_length(value)}")
-    room, made, rest = allowed(len(value)), bytearray(), value
-    while rest is value or rest.startswith(_MAGIC):
+    room, made, view, at = allowed(len(value)), bytearray(), memoryview(value), 0
+    while not at or value.startswith(_MAGIC, at):
         stream = zlib.decompressobj(_GZIP)
-        try:
-            made += stream.decompress(rest, max(room - len(made), 1))
-        except zlib.error:
-            raise TransformError("the bytes are not gzip, or damaged") from None
-        if stream.unconsumed_tail and not stream.eof:
-            raise TransformError(f"{len(value)} bytes stand for more than the {room} bytes that they may")
-        if not stream.eof:
-            raise TransformError("the gzip data ends too early")
-        rest = stream.unused_data
+        while not stream.eof:
+            piece = view[at : at + _PIECE]
+            if not piece:
+                raise TransformError("the gzip data ends too early")
+            try:
+                made += stream.decompress(piece, max(room - len(made), 1))
+            except zlib.error:
+                raise TransformError("the bytes are not gzip, or damaged") from None
+            if len(made) > room or (stream.unconsumed_tail and not stream.eof):
+                raise TransformError(f"{len(value)} bytes stand for more than the {room} bytes that they may")
+            at += len(piece)
+        at -= len(stream.unused_data)
     return bytes(made)

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final, assert_never
 
 from kafka_s3.avro.graph import graph
@@ -44,6 +45,8 @@ class NotThere(LookupError):
 _NOTHING: Final = object()
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
 View = Callable[[Any], Any]
+#: Schemas whose views are kept.
+_VIEWS_MAX: Final = 1000
 
 
 def found_in(path: Path, document: Any) -> list[Any]:
@@ -193,10 +196,16 @@ def _text(value: Any) -> str:
 
 def view_of(schema: Schema | None) -> View | None:
     """What makes a document of a value: fields with Connect's names, decimals as numbers. `None`: it is one already."""
-    return None if schema is None else _view(graph(schema), ())
+    return None if schema is None else _schema_view(schema)
 
 
-def _view(node: Node, outer: tuple[Record, ...]) -> View | None:
+@lru_cache(_VIEWS_MAX)
+def _schema_view(schema: Schema) -> View | None:
+    return _view(graph(schema), {})
+
+
+def _view(node: Node, known: dict[Record, View | None]) -> View | None:
+    """`known`: the views of records met before, of those that are not finished yet a late one."""
     one = node.required
     if logical_of(one) == DECIMAL:
         scale = scale_of(one)
@@ -207,14 +216,18 @@ def _view(node: Node, outer: tuple[Record, ...]) -> View | None:
         case Union():
             return lambda value: value.value if isinstance(value, Branch) else value
         case Record():
-            return _late(one) if any(one is each for each in outer) else _struct(one, (*outer, one))
+            if one not in known:
+                late = _Late()
+                known[one] = late
+                known[one] = late.view = _struct(one, known)
+            return known[one]
         case Array(Record(fields=(key, item))) if type_of(one) == "MAP":
-            return _of_present(_entries(key.name, item.name, _view(item.node, outer)))
+            return _of_present(_entries(key.name, item.name, _view(item.node, known)))
         case Array(item):
-            return _each(_view(item, outer), lambda view: lambda value: list(map(view, value)))
+            return _each(_view(item, known), lambda view: lambda value: list(map(view, value)))
         case Map(item):
             return _each(
-                _view(item, outer), lambda view: lambda value: {name: view(each) for name, each in value.items()}
+                _view(item, known), lambda view: lambda value: {name: view(each) for name, each in value.items()}
             )
     return None
 
@@ -227,8 +240,8 @@ def _of_present(view: View) -> View:
     return lambda value: None if value is None else view(value)
 
 
-def _struct(record: Record, outer: tuple[Record, ...]) -> View | None:
-    parts = [(each.name, name_of(each), _view(each.node, outer)) for each in record.fields]
+def _struct(record: Record, known: dict[Record, View | None]) -> View | None:
+    parts = [(each.name, name_of(each), _view(each.node, known)) for each in record.fields]
     if all(name == shown and view is None for name, shown, view in parts):
         return None
     return _of_present(
@@ -240,15 +253,10 @@ def _entries(key: str, item: str, view: View | None) -> View:
     return lambda value: {str(each[key]): each[item] if view is None else view(each[item]) for each in value}
 
 
-def _late(record: Record) -> View:
-    """Of a struct within itself: made when a value is that deep."""
-    made: list[View | None] = []
+class _Late:
+    """Of a struct within itself: what its values need is known once all its fields are."""
 
-    def view(value: Any) -> Any:
-        if value is None:
-            return None
-        if not made:
-            made.append(_struct(record, (record,)))
-        return value if (known := made[0]) is None else known(value)
+    view: View | None = None
 
-    return view
+    def __call__(self, value: Any) -> Any:
+        return value if value is None or self.view is None else self.view(value)

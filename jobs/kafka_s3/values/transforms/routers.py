@@ -29,7 +29,7 @@ def _put(records: Records, chosen: Sequence[int], made: str | Sequence[str]) -> 
     if wrong := {topic for topic in ({one} if one is not None else set(made)) if not _is_topic(topic)}:
         for index, topic in zip(chosen, [one] * len(chosen) if one is not None else made, strict=True):
             if topic in wrong:
-                records.fail([index], f"{quoted(topic, repr(topic[:80]))} is no name of a topic")
+                records.fail([index], f"{quoted(topic, repr(topic[:80]))} is not a valid topic name")
     if one is not None and len(chosen) == len(records):
         records.topics = one
         return
