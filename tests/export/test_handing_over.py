@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from kafka_s3.export.run import ExcludedPlan, run
+from kafka_s3.export.run import run
+from kafka_s3.export.run_state import ExcludedPlan
 from kafka_s3.plan.results import RangeResult, Task
 from tests.export.place import SimpleExport
 from tests.support import hear, request

@@ -23,7 +23,7 @@ from kafka_s3.export.opening import begin, next_step, plan_next, write_plan
 from kafka_s3.export.positions import observe_and_record
 from kafka_s3.export.quiet_interval import write_reached
 from kafka_s3.export.run_report import RunReport as RunReport
-from kafka_s3.export.run_state import CommittedPlan
+from kafka_s3.export.run_state import CommittedPlan, ExcludedPlan
 from kafka_s3.export.sweep import abort_abandoned_uploads, sweep
 from kafka_s3.log.entries import Entry
 from kafka_s3.log.plans import InheritedPlan, NewPlan, OpenPlan
@@ -31,18 +31,6 @@ from kafka_s3.naming import parse_data_key
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.plan.planner import CaughtUp, KafkaSnapshot
 from kafka_s3.settings.model import Settings
-
-
-class ExcludedPlan(Exception):
-    """Raised by an `Execute` that leaves a plan to another driver of the same run: nothing of it is done.
-
-    `report`: of what this driver committed before it, which that one knows nothing of.
-    """
-
-    def __init__(self, offsets: int) -> None:
-        super().__init__(offsets)
-        self.offsets = offsets
-        self.report = RunReport()
 
 
 def prepare(exporter: Exporter, request: RunRequest, tell: Tell = nobody) -> tuple[OpenPlan | None, KafkaSnapshot]:

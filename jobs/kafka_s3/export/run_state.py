@@ -37,6 +37,18 @@ class VoidedPlan:
     failures: ClassVar[PartitionFailures] = ()
 
 
+class ExcludedPlan(Exception):
+    """Raised by an `Execute` that leaves a plan to another driver of the same run: nothing of it is done.
+
+    `report`: of what this driver committed before it, which that one knows nothing of.
+    """
+
+    def __init__(self, offsets: int) -> None:
+        super().__init__(offsets)
+        self.offsets = offsets
+        self.report = RunReport()
+
+
 @dataclass(frozen=True, slots=True)
 class RunState:
     """A run between two steps. `head` is the newest entry, `snapshot` what Kafka said after it.

@@ -5,6 +5,7 @@
 - `documents`: the bytes of these, and when they are not to be believed.
 - `signed_documents`: reads and writes documents: signed, or refused.
 - `epochs`: which log is the connector's.
+- `emptied`: whether somebody deleted entries.
 - `store`: reads and writes the log over an object store, put-if-absent.
 - `plans`: plans in the bucket: new, inherited, closed.
 - `replay`: which ranges and gaps count after rewinds and restarts.

@@ -13,7 +13,7 @@ claims again before (`check_current`).
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,6 +23,7 @@ import msgspec
 
 from kafka_s3.errors import ConfigurationError, Fenced, LogDamaged, LogEmptied, StoreUnavailable
 from kafka_s3.log.documents import decode, encode
+from kafka_s3.log.emptied import LOOKED_BACK, check_before, emptied
 from kafka_s3.log.entries import Entry, Epoch, Plan, sha256_of
 from kafka_s3.log.epochs import epoch_in, newest_epoch
 from kafka_s3.log.plans import ClosedPlan, NewPlan, OpenPlan, StoredPlan
@@ -31,10 +32,6 @@ from kafka_s3.naming import LogLayout, format_epoch, parse_seq
 from kafka_s3.ordered_pool import map_ordered
 from kafka_s3.ports import ObjectInfo, ObjectStore, Put
 from kafka_s3.signing import NO_KEY, LogKey, is_signed
-
-#: How many entries before the newest have to be there. Programs that slept while the log was deleted can write as many
-#: as they are, each the one it was about to write, in a row: fewer than these are noticed.
-LOOKED_BACK: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +87,7 @@ class Log(SignedDocuments):
         keys = self._first_keys()
         head = self._entry_at(keys[0]) if keys else None
         if head is not None:
-            self._check_before(head.entry, keys[1:])
+            check_before(self.layout, head.entry, keys[1:])
         return head
 
     def _first_keys(self) -> list[str]:
@@ -101,14 +98,6 @@ class Log(SignedDocuments):
     def _keys(self, listed: Iterator[ObjectInfo]) -> list[str]:
         return [info.key for info in listed if "/" not in info.key.removeprefix(self.layout.log_prefix)]
 
-    def _check_before(self, entry: Entry, found: Sequence[str]) -> None:
-        """Raise `LogEmptied` unless the keys are those of the entries right before one."""
-        if entry.previous_sha256 is None:
-            return
-        for seq in range(entry.seq - 1, max(entry.seq - 1 - LOOKED_BACK, -1), -1):
-            if self.layout.log_key(seq) not in found:
-                raise _emptied(self, entry, self.layout.log_key(seq))
-
     def _check_follows(self, written: Entry) -> None:
         """Raise `LogEmptied` if the log was emptied before an entry was written: nobody may go on behind it."""
         if written.previous_sha256 is None:
@@ -116,7 +105,7 @@ class Log(SignedDocuments):
         key = self.layout.log_key(written.seq)
         found = self._keys(self.store.list(self.layout.log_prefix, start_after=key, limit=LOOKED_BACK))
         try:
-            self._check_before(written, found)
+            check_before(self.layout, written, found)
         except LogEmptied:
             self.check_current()
             raise
@@ -160,7 +149,7 @@ class Log(SignedDocuments):
             yield committed
             follower = committed
         if follower is not None and follower.entry.previous_sha256 is not None:
-            raise _emptied(self, follower.entry, self.layout.log_key(follower.entry.seq - 1))
+            raise emptied(self.layout, follower.entry, self.layout.log_key(follower.entry.seq - 1))
 
     def back_from(self, head: Committed, pool: ThreadPoolExecutor, ahead: int) -> Iterator[Committed]:
         """`head` and every entry before it, each checked against the one that follows it, several read at once."""
@@ -297,15 +286,6 @@ class Log(SignedDocuments):
                 f"Log entry {newer.entry.seq} does not follow entry {older.entry.seq}: the chain of checksums breaks.",
                 next=RESTORE,
             )
-
-
-def _emptied(log: Log, entry: Entry, before: str) -> LogEmptied:
-    return LogEmptied(
-        f"Log entry {entry.seq} of connector {log.layout.connector} (run {entry.run_id}) is there, and {before}, which"
-        " it follows, is not: the log was deleted, or a part of it.",
-        next="Stop what deletes log entries, and restore them from the bucket's versions. If they are lost,"
-        " `kafka-s3 adopt CONFIG` begins a new log.",
-    )
 
 
 def check_has_key(log: Log, head: Committed | None) -> None:

@@ -15,8 +15,9 @@ from kafka_s3.bucket.window import check_window, of_window
 from kafka_s3.errors import EXIT_DONE, ExporterError
 from kafka_s3.events import Event, ProblemReported, RejectionsNoted, RunEnded, SparkNeeded, Tell, to_line
 from kafka_s3.export.exporter import Exporter
-from kafka_s3.export.run import ExcludedPlan, run
+from kafka_s3.export.run import run
 from kafka_s3.export.run_report import RunReport
+from kafka_s3.export.run_state import ExcludedPlan
 from kafka_s3.log.entries import Interval
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.plan.results import RangeResult, Task
