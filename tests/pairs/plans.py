@@ -155,6 +155,7 @@ def plans() -> Mapping[str, Plan]:
         "anything": _json(PLAIN, format_class=_AVRO),
         "bytes": _json(_BYTES, format_class=Format.BYTE_ARRAY.value),
         "bytes gzip": _json(_BYTES, format_class=Format.BYTE_ARRAY.value, s3_compression_type="gzip"),
+        "csv": _json(_BYTES, format_class=Format.CSV.value),
         "block gzip": _json(PLAIN, format_class=Format.BLOCK_GZIP.value, compressed_block_size="500"),
         "own": _json(_BYTES, format_class=OWN.path),
         "own gzip": _json(_BYTES, format_class=OWN.path, s3_compression_type="gzip"),

@@ -100,6 +100,7 @@ def test_own_properties_have_the_documented_defaults() -> None:
         "export.log.key": "",
         "export.range.records.max": 1_000_000,
         "export.batch.records.max": 20_000_000,
+        "export.spark.records.min": 1_000_000,
         "export.batch.bytes.max": 17_179_869_184,
         "export.object.bytes.max": -1,
         "export.object.bytes.of": "records",

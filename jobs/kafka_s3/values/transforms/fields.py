@@ -70,8 +70,10 @@ class ReplaceField:
         record = struct_of(schema)
         fields, old, new = Fields(), [], []
         origins: list[Field] = []
+        kept: list[Field] = []
         for field in record.fields:
             if self._is_kept(name := name_of(field)):
+                kept.append(field)
                 shown = self._renames.get(name, name)
                 new.append(fields.add(field, None if shown == name else shown))
                 # Connect looks for the value by the new name: with renames in a circle that is another field's.
@@ -84,6 +86,8 @@ class ReplaceField:
         pick, fill = picker(old, new), filler(origins, fills=self._fills)
         if fill is not None:
             return Change(made, each(lambda value: pick(fill(value))))
+        if any(origin is not field for origin, field in zip(origins, kept, strict=True)):
+            return Change(made, each(pick))  # another field's value, which may be of another type
         numbers = [record.fields.index(origin) for origin in origins]
         return Change(made, each(pick), rows_of(schema, made, lambda *_: numbers))
 
