@@ -284,12 +284,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "go on from an entry of an epoch whose predecessor is gone",
-        (
-            Edit("jobs/kafka_s3/log/store.py", "            if keys[1:] != [before]:\n", "            if False:\n"),
-            Edit(
-                "jobs/kafka_s3/log/store.py", "        if written.previous_sha256 is not None:\n", "        if False:\n"
-            ),
-        ),
+        (Edit("jobs/kafka_s3/log/emptied.py", "    if entry.previous_sha256 is None:\n", "    if True:\n"),),
         LOST_LOG,
     ),
 )
