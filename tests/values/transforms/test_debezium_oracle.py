@@ -16,8 +16,12 @@ CASES = 1000
 
 
 def is_stated(debeziums: Any) -> bool:
-    """A topic that Kafka would not take: such a record is bad here."""
-    return isinstance(debeziums, dict) and re.fullmatch(r"[A-Za-z0-9._-]+", debeziums["topic"]) is None
+    """A topic that Kafka would not take: such a record is bad here. Or a schema that can hold no value."""
+    if not isinstance(debeziums, dict):
+        return False
+    # Of an added field that is a struct Debezium keeps no fields in the schema: only null can be such a value.
+    without_fields = re.search(r"\['STRUCT', [^\[\]]*, \[\]\]", repr(debeziums["value"])) is not None
+    return without_fields or re.fullmatch(r"[A-Za-z0-9._-]+", debeziums["topic"]) is None
 
 
 @pytest.mark.heavy  # a JVM with Debezium's own classes
