@@ -17,7 +17,7 @@ RUN pip install --no-cache-dir --require-hashes --requirement tools/requirements
 COPY pyproject.toml README.md LICENSE ./
 COPY jobs/ jobs/
 COPY plugins/ plugins/
-RUN pip install --no-cache-dir --no-build-isolation --no-deps ".[postgres]"
+RUN pip install --no-cache-dir --no-build-isolation --no-deps ".[airflow,spark,postgres,protobuf,msk]"
 COPY docker/ docker/
 COPY dags/ dags/
 

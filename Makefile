@@ -14,7 +14,7 @@ endif
 PYTEST = -m pytest -n $(WORKERS) --maxprocesses 4
 MORE := scheduler or cluster or faults or browser or heavy
 
-.PHONY: help setup demo ui test test-all torture mutations bench screenshots lint constraints clean
+.PHONY: help setup demo ui test test-all torture mutations bench screenshots lint docs docs-serve constraints dist clean
 
 help: ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,12 @@ lint: setup ## Style and types
 	@$(PYTHON) -m ruff format --check .
 	@$(PYTHON) -m mypy
 
+docs: setup ## The site of the documentation, into build/site; a warning is an error
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict $(ARGS)
+
+docs-serve: setup ## The same on this machine, built anew while you write
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs serve $(ARGS)
+
 COMPILE := $(CLEAN_ENV) uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-annotate --no-emit-index-url --no-emit-find-links
 LOCKS := tools/requirements
@@ -58,10 +64,14 @@ LOCKS := tools/requirements
 constraints: ## Resolve constraints.txt and tools/requirements anew from pyproject.toml, with hashes (needs uv)
 	@command -v uv >/dev/null || { echo "constraints: uv is needed; see https://docs.astral.sh/uv" >&2; exit 1; }
 	@$(COMPILE) --upgrade --extra dev pyproject.toml --output-file constraints.txt
-	@$(COMPILE) --upgrade --extra postgres --extra protobuf --constraint constraints.txt pyproject.toml --output-file $(LOCKS)/image.txt
+	@$(COMPILE) --upgrade --extra airflow --extra spark --extra postgres --extra protobuf --extra msk --constraint constraints.txt pyproject.toml --output-file $(LOCKS)/image.txt
 	@$(COMPILE) --upgrade --constraint constraints.txt $(LOCKS)/java.in --output-file $(LOCKS)/java.txt
 	@$(COMPILE) --upgrade --constraint constraints.txt $(LOCKS)/build.in --output-file $(LOCKS)/build.txt
 	@grep '^hatchling==' $(LOCKS)/build.txt | cut -d ' ' -f 1 | sed 's/.*/constraints: pyproject.toml has to require &/'
+
+dist: setup ## The wheel, and the archive for Spark workers that have nothing installed, into dist/
+	@$(PYTHON) -m hatchling build --target wheel
+	@$(PYTHON) -m kafka_s3.cli bundle
 
 clean: ## Remove all that can be made again: .venv, downloads, the demo's data, caches
 	@rm -rf .venv .cache .demo build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache spark-warehouse

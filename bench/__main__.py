@@ -24,8 +24,9 @@ from bench.measure import Measured, measure
 from bench.one_task import tasks_of
 from bench.output import console, spread
 from bench.records import PARTITIONS, produce, values
+from bench.small_runs import small_runs
 from kafka_s3.settings import Lookups, load, read_text
-from kafka_s3.spark.job import LOCAL_CONF, driver_environment
+from kafka_s3.spark.submit import LOCAL_CONF, driver_environment
 from kafka_s3.wiring import export_ranges
 from tools.parts.java import find_java
 from tools.parts.kafka import KafkaBroker
@@ -56,10 +57,17 @@ def main() -> int:
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--only", choices=PARTS, help="one part of it")
     parser.add_argument("--path", default="", help="of formats, those whose name has this word")
+    parser.add_argument("--against", metavar="COMMIT", help="only `formats`, in turn with the engine of that commit")
     parser.add_argument("--profile", action="store_true", help="only say where the time of one task goes")
     arguments = parser.parse_args()
     with KafkaBroker() as kafka, MotoServer() as s3, tempfile.TemporaryDirectory() as folder:
         bench = Bench(kafka, s3, Path(folder), arguments.records)
+        if arguments.against:
+            from bench.paired import paired
+
+            servers = Servers(kafka, s3, bench.folder, bench.environment)
+            paired(servers, arguments.against, arguments.records, arguments.repetitions, arguments.path)
+            return 0
         spark = {"start": bench.spark_start, "exports": bench.exports, "partitioners": bench.partitioners}
         if arguments.profile or arguments.only in (None, *spark):
             bench.prepare()
@@ -75,6 +83,7 @@ def main() -> int:
         if arguments.only in (None, "memory"):
             memory(servers, arguments.records, arguments.repetitions)
         if arguments.only in (None, "fixed"):
+            small_runs(bench, arguments.repetitions)
             fixed(kafka, arguments.repetitions)
             from bench.page import page  # needs a browser's driver, which nothing else here does
 
@@ -107,6 +116,11 @@ class Bench:
         mean = produce(self.kafka.bootstrap_servers, "full", values(self.records))
         produce(self.kafka.bootstrap_servers, "few", values(PARTITIONS))
         console.print(f"{self.records:,} records of {mean:.0f} bytes in {PARTITIONS} partitions, local[2]")
+
+    def without_spark(self, *arguments: str) -> Measured:
+        """The plain process that does a small plan beside Airflow's task."""
+        job = str(REPOSITORY / "jobs" / "export.py")
+        return measure([sys.executable, job, "--without-spark", *arguments], self.environment)
 
     def submit(self, script: Path | str, *arguments: str, until: str = "") -> Measured:
         """spark-submit as the operator does it."""
@@ -172,13 +186,15 @@ class Bench:
             for kind in kinds:
                 rows[kind].append(Row(million, self.baseline(), self.export("few", *kind), self.export("full", *kind)))
                 console.print(f"  {' '.join(kind)}: {rows[kind][-1].ratio:.2f}x")
-        table = Table("format", "compression", "records/s", "CPU s / M", "workers", "baseline", "ratio", "task RSS MiB")
+        heads = ("records/s", "CPU s / M", "from launch", "workers", "baseline", "ratio", "task RSS MiB")
+        table = Table("format", "compression", *heads)
         for (format, compression), found in rows.items():
             table.add_row(
                 format,
                 compression,
                 spread([self.records / row.full.wall_s for row in found], 0),
                 spread([row.cpu_s for row in found]),
+                spread([row.full.cpu_s / million for row in found]),
                 spread([row.workers_s for row in found]),
                 spread([row.base_s for row in found]),
                 spread([row.ratio for row in found]),

@@ -21,7 +21,7 @@ from kafka_s3.export.run import run
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.publish.announce import mark
 from kafka_s3.settings import Lookups, load, read_text
-from kafka_s3.wiring import in_threads, make_exporter
+from kafka_s3.wiring import make_exporter, make_local_execute
 from tools.parts.kafka import KafkaBroker
 from tools.parts.s3 import MotoServer, S3Server, VersityGateway
 
@@ -119,7 +119,7 @@ def _plans(
     exporter = make_exporter(settings)
     for number in range(COMMITS):
         produce(kafka.bootstrap_servers, "fixed", values(PARTITIONS))
-        report = run(exporter, RunRequest(f"run-{number}", 1, None, BASE_MS), in_threads(settings), _silent)
+        report = run(exporter, RunRequest(f"run-{number}", 1, None, BASE_MS), make_local_execute(settings), _silent)
         assert report.exit_status == 0, list(report.problems())
     newest = exporter.log.newest()
     assert newest is not None

@@ -24,13 +24,15 @@ _SAMPLE_S = 0.1
 @dataclass(frozen=True, slots=True)
 class Measured:
     """One run of a command: `cpu_s` user and system of the tree, `workers_cpu_s` that of Spark's Python workers in it;
-    `rss_max` of its largest Python worker and `rss_own` of the command's own process, both in bytes."""
+    `rss_max` of its largest Python worker, `rss_own` of the command's own process, and `rss_tree` of all processes at
+    once, in bytes. The last is sampled, and counts what they share as often as they have it."""
 
     wall_s: float
     cpu_s: float
     workers_cpu_s: float
     rss_max: int
     rss_own: int
+    rss_tree: int
     first_line_s: float | None
     output: str
 
@@ -71,7 +73,9 @@ def _run(until: str, command: Sequence[str]) -> Measured:
         print("".join(lines[-30:]))
         sys.exit(1)
     sampled = sum(workers.cpu_s.values())
-    return Measured(wall, used + sampled, sampled, workers.rss_max, rss_own, first, "".join(lines))
+    return Measured(
+        wall, used + sampled, sampled, workers.rss_max, rss_own, max(workers.rss_tree, rss_own), first, "".join(lines)
+    )
 
 
 def _wait_for_all(process: subprocess.Popen[str], workers: "_Workers") -> tuple[float, int]:
@@ -97,6 +101,7 @@ class _Workers:
     def __init__(self) -> None:
         self.cpu_s: dict[int, float] = {}  # by process id; what they had used when last seen
         self.rss_max = 0
+        self.rss_tree = 0
         self._daemons: set[int] = set()
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -108,11 +113,14 @@ class _Workers:
 
     def _watch(self) -> None:
         while not self._done.wait(_SAMPLE_S):
+            tree = 0
             for process in psutil.Process().children(recursive=True):
                 try:
+                    tree += process.memory_info().rss
                     self._look_at(process)
                 except psutil.Error:  # it ended meanwhile
                     continue
+            self.rss_tree = max(self.rss_tree, tree)
 
     def _look_at(self, process: psutil.Process) -> None:
         if not self._is_daemon(process.pid):

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from kafka_s3_airflow.dags import dags_of
+from kafka_s3_airflow import dags_of
 
 beside = Path(__file__).resolve().parent.parent / "connectors"
 folder = Path(os.environ.get("KAFKA_S3_CONNECTORS", beside))

@@ -42,9 +42,21 @@ LONGEST: tuple[str, ...] = (
     "tests/interleavings/test_interleavings.py",
     "tests/readers/test_read_back.py",
     "tests/scenario/test_exactly_once.py",
+    "tests/interleavings/test_planted.py",
     "tests/examples/test_examples.py",
     "tests/contract/test_object_store.py",
     "tests/golden/test_golden.py",
+    "tests/pairs/test_weights.py",
+    "tests/values/transforms/test_debezium_oracle.py",
+    "tests/values/formats/test_record_fields.py",
+    "tests/wiring/test_memory.py",
+    "tests/scenario/test_windows.py",
+    "tests/readers/test_verified.py",
+    "tests/pairs/test_round_trips.py",
+    "tests/pairs/test_tries.py",
+    "tests/readers/test_evolution.py",
+    "tests/readers/test_read_back.py",
+    "tests/readers/test_registry.py",
 )
 
 

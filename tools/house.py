@@ -32,7 +32,7 @@ FLOORS: Final[tuple[tuple[str, ...], ...]] = (
     ("plan",),
     ("log",),
     ("adapters.kafka", "adapters.known_schemas", "adapters.memory", "adapters.registry", "adapters.s3"),
-    ("adapters.retry", "adapters.watched"),
+    ("adapters.msk", "adapters.retry", "adapters.watched"),
     ("values.partitioners", "values.transforms"),
     ("values.converters",),
     ("values.formats",),
@@ -41,7 +41,7 @@ FLOORS: Final[tuple[tuple[str, ...], ...]] = (
     ("json_schema", "protobuf"),
     ("adapters.retry_policy", "avro", "bounds", "joda", "ports", "user_defined"),
     ("dead_letter",),
-    ("records", "errors", "sentences"),
+    ("fair_pool", "records", "errors", "sentences"),
     ("attempts", "crash_points", "events", "naming", "ordered_pool", "ranges", "shown", "signing"),
     ("file_template", "version"),  # kafka_s3/__init__.py
 )
@@ -54,12 +54,12 @@ KNOWS: Final[Mapping[str, str]] = {
         "verify version wiring write"
     ),
     "spark": (
-        "adapters.known_schemas bucket errors events export log plan reexport sentences settings shown signing "
-        "version wiring"
+        "adapters.known_schemas attempts bucket errors events export fair_pool log ordered_pool plan reexport "
+        "sentences settings shown signing version wiring"
     ),
     "wiring": (
         "adapters.kafka adapters.known_schemas adapters.registry adapters.s3 adapters.watched dead_letters "
-        "events export inference log plan ports settings"
+        "events export fair_pool inference log plan ports ranges settings"
     ),
     "report": "bucket errors export log naming plan ports ranges records settings write",
     "publish": "bucket errors events export joda log naming ordered_pool plan ports ranges settings version",
@@ -91,11 +91,12 @@ KNOWS: Final[Mapping[str, str]] = {
     ),
     "plan": "errors joda log ports ranges settings version",
     "log": "bounds errors naming ordered_pool ports ranges signing",
-    "adapters.kafka": "adapters.retry dead_letter errors ports ranges records settings values.rows",
+    "adapters.kafka": "adapters.msk adapters.retry dead_letter errors ports ranges records settings values.rows",
     "adapters.known_schemas": "ports settings",
     "adapters.memory": "dead_letter errors ports ranges records",
     "adapters.registry": "adapters.retry adapters.retry_policy errors ports settings",
     "adapters.s3": "adapters.retry adapters.retry_policy errors ports settings user_defined",
+    "adapters.msk": "errors settings",
     "adapters.retry": "errors settings",
     "adapters.watched": "ports ranges records",
     "values.converters": "avro errors json_schema ports protobuf records settings shown values.formats values.rows",
@@ -116,6 +117,7 @@ KNOWS: Final[Mapping[str, str]] = {
     "user_defined": "errors shown",
     "dead_letter": "errors naming ranges records",
     "records": "ranges",
+    "fair_pool": "attempts",
     "sentences": "events shown",
     "errors": "shown",
 }

@@ -1,4 +1,4 @@
-"""An export inside a DAG of one's own: a task before it, the export of `orders`, a task after it.
+"""An export inside your own DAG: a task before it, the export of `orders`, a task after it.
 
 The DAG `orders` exports the same connector. That is safe, since whoever comes second finds what the first committed;
 but a connector needs one DAG only: outside the connectors folder a file has no DAG but yours.

@@ -39,6 +39,7 @@ What everything shares:
 - `signing`: signatures over what a log holds.
 - `shown`: text that is safe to show.
 - `attempts`: the one place where everything is caught.
+- `fair_pool`: threads that several callers share in turns.
 - `ordered_pool`: work in parallel, results in order.
 - `crash_points`: named places where a process may die.
 """

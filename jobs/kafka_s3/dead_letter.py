@@ -50,7 +50,7 @@ class DeadLetter:
 
 
 def letter_of(tp: TopicPartition, record: Record, *, stage: str, error: str, connector: str) -> DeadLetter:
-    """The letter of a record; its reason cut to ERROR_CHARS_MAX, and escaped where it is no text."""
+    """The letter of a record; its reason cut to ERROR_CHARS_MAX, and escaped where it is not text."""
     reason = error if len(error) <= ERROR_CHARS_MAX else f"{error[: ERROR_CHARS_MAX - 1]}…"
     return DeadLetter(
         *tp,
@@ -112,7 +112,7 @@ def decode(line: bytes) -> DeadLetter:
     try:
         found = _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise LogDamaged(f"A line of {len(line)} bytes is no dead letter: {error}.") from None
+        raise LogDamaged(f"A line of {len(line)} bytes is not a dead letter: {error}.") from None
     letter = DeadLetter(
         found.topic,
         found.partition,
@@ -126,7 +126,7 @@ def decode(line: bytes) -> DeadLetter:
         found.connector,
     )
     if encode(letter) != line:
-        raise LogDamaged(f"A line of {len(line)} bytes is no dead letter as the exporter writes it: it was edited.")
+        raise LogDamaged(f"A line of {len(line)} bytes is not a dead letter as the exporter writes it: it was edited.")
     return letter
 
 
@@ -208,7 +208,7 @@ def redriven_prefix(layout: LogLayout, to: str, letters_key: str) -> str:
     '_kafka_s3/c/redriven/fixed/orders/partition=3/orders+3+0000000042.jsonl.gz/'
     """
     name = letters_key.removeprefix(f"{layout.home}rejected/")
-    assert name != letters_key, f"{letters_key} is no key of dead letters"
+    assert name != letters_key, f"{letters_key} is not a key of dead letters"
     return f"{layout.folder('redriven')}{to}/{name}/"
 
 

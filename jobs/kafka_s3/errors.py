@@ -18,6 +18,7 @@
     - KafkaUnavailable       no broker answered, or a partition has no leader
     - RegistryUnavailable    the schema registry did not answer
     - SparkFailed            Spark lost a task more often than it tries one
+    - SparkUnavailable       no Spark master answered
 
 Exit statuses are those of sysexits.h. Anything that is not an ExporterError is a bug or an accident of the
 machine and leaves the process with status 1; in a range it is that range's failure, with the same status.
@@ -157,3 +158,7 @@ class RegistryUnavailable(TemporaryError):
 
 class SparkFailed(TemporaryError):
     """Spark lost a task, to the machine or to whoever killed it, more often than it tries one."""
+
+
+class SparkUnavailable(TemporaryError):
+    """No Spark master answered."""

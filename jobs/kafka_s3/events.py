@@ -2,8 +2,9 @@
 
     {"kafka_s3": 1, "event": "commit_written", "seq": 7, "records": 120, "rejected": 0}
 
-`kafka_s3` is the version of these lines; `event` names one of the types below, whose fields follow. Programs decide by
-an event's type and fields alone. Its sentence (`sentences`) is made where somebody reads it, and may be reworded.
+`kafka_s3` is the version of these lines; `event` names one of the types below, whose fields follow. A driver of several
+connectors says in each line whose event it is (`connector`); what has none is the driver's own. Programs decide by an
+event's type and fields alone. Its sentence (`sentences`) is made where somebody reads it, and may be reworded.
 
 An event holds counts, names, keys and reasons, which are fit to be shown; never a secret, and of a record only what the
 user asked to see (`errors.log.include.messages`).
@@ -19,6 +20,7 @@ import msgspec
 
 LINE_VERSION: Final = 1
 _MARKER: Final = "kafka_s3"
+_CONNECTOR: Final = "connector"
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
@@ -60,10 +62,32 @@ class IntervalQuiet(_Event, frozen=True, kw_only=True, tag="interval_quiet"):
     seq: int
 
 
-LogEvent = PlanOpened | PlanVoided | CommitWritten | PositionsAccepted | IntervalQuiet
+class GroupNotSet(_Event, frozen=True, kw_only=True, tag="group_not_set"):
+    """The consumer group that shows positions has not those of an entry; what is exported does not depend on it."""
+
+    seq: int
+    reason: str
+
+
+LogEvent = PlanOpened | PlanVoided | CommitWritten | PositionsAccepted | IntervalQuiet | GroupNotSet
 
 
 # The ranges of a plan, and how a run ends.
+
+
+class PlanAdvanced(_Event, frozen=True, kw_only=True, tag="plan_advanced"):
+    """How far the execution of a plan is: offsets read, ranges that ended, and the bytes of their records.
+
+    On Spark, what a range has read is known once it has ended.
+    """
+
+    seq: int
+    read: int
+    offsets: int
+    done: int
+    ranges: int
+    bytes: int
+    elapsed_ms: int
 
 
 class BadRecord(_Event, frozen=True, kw_only=True, tag="bad_record"):
@@ -116,7 +140,16 @@ class RunEnded(_Event, frozen=True, kw_only=True, tag="run_ended"):
     exit_status: int
 
 
-RunEvent = BadRecord | UnexpectedError | PartitionFailed | ProblemReported | RejectionsNoted | SparkNeeded | RunEnded
+RunEvent = (
+    PlanAdvanced
+    | BadRecord
+    | UnexpectedError
+    | PartitionFailed
+    | ProblemReported
+    | RejectionsNoted
+    | SparkNeeded
+    | RunEnded
+)
 
 
 # What dead drivers and tasks left under a plan's keys.
@@ -326,13 +359,26 @@ def nobody(event: Event) -> None:
 # Lines. In ASCII: what stands between two processes may have another encoding.
 
 
-def to_line(event: Event) -> str:
-    """The line that carries an event, without a line feed.
+def to_line(event: Event, connector: str | None = None) -> str:
+    """The line that carries an event, without a line feed. `connector`: whose it is, from a driver of several.
 
     >>> to_line(IntervalQuiet(seq=7))
     '{"kafka_s3": 1, "event": "interval_quiet", "seq": 7}'
+    >>> to_line(IntervalQuiet(seq=7), "orders")
+    '{"kafka_s3": 1, "connector": "orders", "event": "interval_quiet", "seq": 7}'
     """
-    return json.dumps({_MARKER: LINE_VERSION, **msgspec.to_builtins(event)})
+    whose = {} if connector is None else {_CONNECTOR: connector}
+    return json.dumps({_MARKER: LINE_VERSION, **whose, **msgspec.to_builtins(event)})
+
+
+def connector_of(line: str) -> str | None:
+    """Whose event a line carries that `from_line` knows.
+
+    >>> connector_of(to_line(IntervalQuiet(seq=7), "orders"))
+    'orders'
+    """
+    name = json.loads(line).get(_CONNECTOR)
+    return name if isinstance(name, str) else None
 
 
 def from_line(line: str) -> Event | None:

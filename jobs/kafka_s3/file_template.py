@@ -70,13 +70,13 @@ def parse_file_template(text: str, *, topic_folder: bool = False, shared: bool =
     for part, following in itertools.pairwise((*parts, "")):
         is_numeric = following.isdigit() if isinstance(following, str) else True
         if shared and part is Slot.TOPIC and is_numeric:
-            raise TemplateError("needs text that is no number behind {{topic}}, or two topics could have one name")
+            raise TemplateError("needs text that is not a number behind {{topic}}, or two topics could have one name")
     in_year = False  # a year may have five digits: what follows it must not go on with a digit of its own
     for part, following in itertools.pairwise(parts):
         is_digits = isinstance(part, TimeUnit) or (isinstance(part, str) and part.isdigit())
         in_year = part == _UNITS["timestamp:unit=yyyy"] or (in_year and is_digits)
         if in_year and (following in _WIDTHS or (shared and following is Slot.TOPIC)):
-            raise TemplateError("needs text that is no number behind a year, or two objects could have one name")
+            raise TemplateError("needs text that is not a number behind a year, or two objects could have one name")
     if parts[-1] not in _WIDTHS and not isinstance(parts[-1], TimeUnit):
         raise TemplateError("has to end with {{start_offset}} or {{partition}}: the extension follows by itself")
     if isinstance(parts[0], str) and parts[0][0] in "_.":

@@ -203,7 +203,7 @@ def format_block_key(prefix: str, name: DataName) -> str:
     >>> format_block_key("systest", DataName("system-test", "2016-02-24", 0, 100, ".gz"))
     'systest/2016-02-24/system-test-00000-000000000100.gz'
     """
-    assert _is_date(name.encoded_partition), f"{name.encoded_partition!r} is no date"
+    assert _is_date(name.encoded_partition), f"{name.encoded_partition!r} is not a date"
     assert re.fullmatch(_BLOCK_EXTENSION, name.extension), f"{name.extension!r} could be a part of a topic"
     file = f"{name.topic}-{name.partition:05d}-{name.start_offset:012d}"
     if name.generation:
@@ -214,7 +214,7 @@ def format_block_key(prefix: str, name: DataName) -> str:
 
 
 def parse_block_key(prefix: str, topic: str, key: str) -> DataName | None:
-    """The name behind a key of `topic`, or `None` if it is no key of Block-GZIP with this prefix."""
+    """The name behind a key of `topic`, or `None` if it is not a key of Block-GZIP with this prefix."""
     before = _block_prefix(prefix)
     # A topic may hold the delimiter and digits; partition and offset are the last two parts. It holds no "+".
     partition_offset, suffixes = r"-(\d{5,10})-(\d{12,19})", r"(?:\+g([1-9]\d{0,9}))?(?:\+([1-9]\d{0,9}))?"

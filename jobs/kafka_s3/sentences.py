@@ -41,11 +41,15 @@ def _of_log(event: LogEvent) -> str:
             return f"entry {event.seq} accepts: {event.reason}"
         case events.IntervalQuiet():
             return f"entry {event.seq}: nothing is new in this interval"
+        case events.GroupNotSet():
+            return f"commit {event.seq} is not shown by its consumer group: {event.reason}"
     assert_never(event)
 
 
 def _of_run(event: RunEvent) -> str:
     match event:
+        case events.PlanAdvanced():
+            return _advanced(event)
         case events.BadRecord():
             return f"bad record: {event.what}"
         case events.UnexpectedError():
@@ -59,6 +63,32 @@ def _of_run(event: RunEvent) -> str:
         case events.RunEnded():
             return f"the run ended with exit status {event.exit_status}"
     assert_never(event)
+
+
+def _advanced(event: events.PlanAdvanced) -> str:
+    """The rate is of the whole time until now, and so is what is left of it.
+
+    >>> _advanced(events.PlanAdvanced(
+    ...     seq=13, read=8000, offsets=20_000, done=5, ranges=20, bytes=1_000_000, elapsed_ms=100_000))
+    'plan 13: 40%: 8,000 of 20,000 offsets, 5 of 20 ranges done (1.0 MB), 80 offsets/s, about 2:30 left'
+    """
+    parts = [
+        f"{event.read:,} of {event.offsets:,} offsets",
+        f"{event.done} of {event.ranges} ranges done ({event.bytes / 1_000_000:,.1f} MB)",
+    ]
+    if event.read and event.elapsed_ms:
+        left_s = round((event.offsets - event.read) * event.elapsed_ms / event.read / 1000)
+        parts += [f"{event.read * 1000 // event.elapsed_ms:,} offsets/s", f"about {_clock(left_s)} left"]
+    return f"plan {event.seq}: {event.read * 100 // max(1, event.offsets)}%: {', '.join(parts)}"
+
+
+def _clock(seconds: int) -> str:
+    """
+    >>> _clock(150), _clock(3750)
+    ('2:30', '1:02:30')
+    """
+    minutes, hours = seconds // 60 % 60, seconds // 3600
+    return f"{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{minutes}:{seconds % 60:02}"
 
 
 def _of_sweep(event: SweepEvent) -> str:

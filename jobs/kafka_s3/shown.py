@@ -72,8 +72,8 @@ def printable_json(value: Any, indent: int | None = None) -> str:
 def quoted(value: Any, text: str | None = None, *, kind: str | None = None) -> str:
     """What a record holds, within a reason: its kind and length, or `text` (else the value) where content is shown.
 
-    >>> said(f"n: {quoted('4111')} is no int", content=False), said(f"n: {quoted('4111')} is no int", content=True)
-    ('n: text of 4 characters is no int', "n: '4111' is no int")
+    >>> said(f"n: {quoted('4111')} is not int", content=False), said(f"n: {quoted('4111')} is not int", content=True)
+    ('n: text of 4 characters is not int', "n: '4111' is not int")
     """
     shown = _text(value) if text is None else text
     shown = printable(shown[:_QUOTED_MAX]) + ("…" if len(shown) > _QUOTED_MAX else "")
@@ -112,7 +112,7 @@ def json_problem(error: ValueError) -> str:
         what = error.msg if error.msg in _JSON_PROBLEMS else "Wrong"
         return f"{what}: line {error.lineno} column {error.colno} (char {error.pos})"
     if isinstance(error, NoJsonNumber):
-        return f"{error.name} is no JSON number"
+        return f"{error.name} is not a JSON number"
     return "a number is too long"
 
 

@@ -6,18 +6,20 @@ import contextlib
 import functools
 import gc
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from kafka_s3.adapters.known_schemas import NOTHING_KNOWN, Known, known_schemas, merge
 from kafka_s3.adapters.watched import WatchedSource
 from kafka_s3.events import Tell
-from kafka_s3.export.exporter import Execute, Exporter
+from kafka_s3.export.exporter import Execute, Exporter, Show
 from kafka_s3.export.task import export_range
+from kafka_s3.fair_pool import FairPool
 from kafka_s3.log.store import Log, open_log
 from kafka_s3.plan.results import RangeResult, Task
 from kafka_s3.ports import Broker, KnownSchemas, ObjectStore, RecordSource, Registries, SchemaRegistry
+from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.converters import ConverterSettings
 from kafka_s3.settings.glue import GlueSettings
 from kafka_s3.settings.model import Settings
@@ -32,7 +34,20 @@ def make_exporter(settings: Settings) -> Exporter:
     from kafka_s3.inference.schemas import SchemaInference
 
     infer = SchemaInference(settings.format, functools.partial(make_source, settings))
-    return Exporter(settings, make_store(settings), make_broker(settings), infer=infer)
+    return Exporter(settings, make_store(settings), make_broker(settings), infer=infer, show=_make_show(settings))
+
+
+def _make_show(settings: Settings) -> Show | None:
+    """What shows positions in a consumer group, where one is configured; Kafka is asked once there is a commit."""
+    if settings.kafka.group is None:
+        return None
+
+    def show(positions: Mapping[TopicPartition, int]) -> str | None:
+        from kafka_s3.adapters.kafka import KafkaGroup
+
+        return KafkaGroup(settings).show(positions)
+
+    return show
 
 
 def make_broker(settings: Settings) -> Broker:
@@ -122,9 +137,15 @@ def _export_ranges(
     return [export_range(settings, task, store, source, registries) for task in tasks]
 
 
-def in_threads(settings: Settings, read: Callable[[int], None] = lambda _: None) -> Execute:
+def make_local_execute(
+    settings: Settings,
+    read: Callable[[int], None] = lambda _: None,
+    done: Callable[[Sequence[RangeResult]], None] = lambda _: None,
+    shared: FairPool | None = None,
+) -> Execute:
     """Executes ranges in this process, `tasks.max` at once: a run without Spark. `read` is told how many offsets were
-    read, from several threads; Ctrl-C ends the threads with their next batches, and what they have open is given up.
+    read, `done` which ranges have ended, from several threads; Ctrl-C ends the threads with their next batches, and
+    what they have open is given up. `shared`: threads that other connectors have their turns in too.
     """
     registries = make_registries(settings)  # what one thread asks, all know
 
@@ -134,12 +155,17 @@ def in_threads(settings: Settings, read: Callable[[int], None] = lambda _: None)
 
     def execute(tasks: Sequence[Task]) -> list[RangeResult]:
         ask_registries(settings, registries, tasks)
-        shared, stopped = store(), threading.Event()
+        objects, stopped = store(), threading.Event()
 
         def export(task: Task) -> list[RangeResult]:
             source = WatchedSource(make_source(settings), read, stopped)
-            return _export_ranges(settings, [task], shared, source, registries)
+            results = _export_ranges(settings, [task], objects, source, registries)
+            done(results)
+            return results
 
+        if shared is not None:
+            done_in_turns = shared.map(export, tasks, settings.limits.tasks_max)
+            return [result for each in done_in_turns for result in each]
         with ThreadPoolExecutor(min(settings.limits.tasks_max, len(tasks))) as pool:
             try:
                 return [result for done in pool.map(export, tasks) for result in done]

@@ -6,19 +6,23 @@ an entry is marked as announced after Airflow has stored its events.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from airflow.sdk import Asset, AssetAlias
 
+from kafka_s3.errors import ExporterError
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from airflow.sdk import Context
 
     from kafka_s3.log.store import Log
+    from kafka_s3.publish.announce import Announcement
     from kafka_s3.settings import Settings
 
-_ANNOUNCED: Final = "kafka_s3_announced"  # in the task's context: the log, and the entries of it that were announced
+_ANNOUNCED: Final = "kafka_s3_announced"  # in the task's context: logs, and the entries of each that were announced
 
 
 def asset_of(connector: str, topic: str | None = None) -> Asset:
@@ -35,8 +39,18 @@ def outlets_of(connector: str, topics: Sequence[str], task: str) -> list[Asset |
     alias and an asset together is not, so each task has its own alias, and Airflow is asked to run it once at a time
     (`max_active_tis_per_dag`).
     """
+    return [*_assets_of(connector, topics), _alias_of(connector, task)]
+
+
+def outlets_of_group(group: str, topics: Mapping[str, Sequence[str]], task: str) -> list[Asset | AssetAlias]:
+    """The same of a group's task: the assets of all its connectors. `topics`: of each by its name."""
+    known = [asset for connector, of_it in topics.items() for asset in _assets_of(connector, of_it)]
+    return [*known, _alias_of(group, task)]
+
+
+def _assets_of(connector: str, topics: Sequence[str]) -> list[Asset]:
     known = [topic for topic in topics if "$" not in topic]  # variables are resolved when a task runs
-    return [asset_of(connector), *(asset_of(connector, topic) for topic in known), _alias_of(connector, task)]
+    return [asset_of(connector), *(asset_of(connector, topic) for topic in known)]
 
 
 def _alias_of(connector: str, task: str) -> AssetAlias:
@@ -50,18 +64,39 @@ def announce(context: Context, log: Log, settings: Settings, ended_ms: int | Non
     an event for an outlet that is an asset, whatever it did, and none if Airflow does not know the asset yet. So all go
     through the alias that the task declares, which is its only outlet for this try.
     """
-    from kafka_s3.publish.announce import announcement
+    context["task"].outlets = []  # if reading the log fails, too
+    alias = _alias_of(log.layout.connector, context["task"].task_id.rpartition(".")[2])  # without the group's prefix
+    return _announce(context, alias, [Announced.of(log, settings, ended_ms)])
 
-    context["task"].outlets = []
-    made = announcement(log, settings.s3.bucket, settings.exports, ended_ms, named=settings.topics)
-    if made.events:
-        connector = log.layout.connector
-        alias = _alias_of(connector, context["task"].task_id.rpartition(".")[2])  # without the group's prefix
-        context["task"].outlets = [alias]
-        for event in made.events:
-            context["outlet_events"][alias].add(asset_of(connector, event.topic), extra=event.extra)
-    cast("dict[str, Any]", context)[_ANNOUNCED] = (log, list(made.seqs))
-    return len(made.events)
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """What of a connector's log is not announced yet."""
+
+    log: Log
+    made: Announcement
+
+    @classmethod
+    def of(cls, log: Log, settings: Settings, ended_ms: int | None = None) -> Announced:
+        """As it is in the log now; `ended_ms` as in `announce`."""
+        from kafka_s3.publish.announce import announcement
+
+        made = announcement(log, settings.s3.bucket, settings.exports, ended_ms, named=settings.topics)
+        return cls(log, made)
+
+
+def announce_all(context: Context, of_each: Sequence[Announced]) -> int:
+    """As `announce`, of several connectors by one task of a group; how many events there are."""
+    return _announce(context, _alias_of(context["dag"].dag_id, context["task"].task_id), of_each)
+
+
+def _announce(context: Context, alias: AssetAlias, of_each: Sequence[Announced]) -> int:
+    events = [(each.log.layout.connector, event) for each in of_each for event in each.made.events]
+    context["task"].outlets = [alias] if events else []
+    for connector, event in events:
+        context["outlet_events"][alias].add(asset_of(connector, event.topic), extra=event.extra)
+    cast("dict[str, Any]", context)[_ANNOUNCED] = [(each.log, list(each.made.seqs)) for each in of_each]
+    return len(events)
 
 
 def mark_announced(context: Context) -> None:
@@ -70,10 +105,23 @@ def mark_announced(context: Context) -> None:
     Airflow calls this in the task's process once the server has confirmed the success. If it does not come to that,
     the entries are announced again: at least once.
     """
-    announced: tuple[Log, list[int]] | None = cast("dict[str, Any]", context).get(_ANNOUNCED)
-    if announced is not None:
+    announced: list[tuple[Log, list[int]]] = cast("dict[str, Any]", context).get(_ANNOUNCED, [])
+    if announced:
         from kafka_s3.publish.announce import mark
         from kafka_s3_airflow.counters import count
 
-        log, seqs = announced
-        count(log, [seq for seq in seqs if mark(log, seq)])
+        errors = []
+        for log, seqs in announced:
+            try:
+                count(log, [seq for seq in seqs if mark(log, seq)])
+            except ExporterError as error:  # it is announced again; the others are marked all the same
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+
+def after_success(ours: Callable[[Context], None], *default_args: Mapping[str, Any]) -> list[Any]:
+    """What is called once a task that announces succeeded: ours, and then the first callback that is given."""
+    name = "on_success_callback"
+    given: Any = next((each[name] for each in default_args if each.get(name)), [])
+    return [ours, *(given if isinstance(given, list | tuple) else [given])]

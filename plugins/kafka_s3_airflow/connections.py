@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -13,18 +15,17 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundExceptio
 from airflow.sdk.log import mask_secret
 
 from kafka_s3.errors import ConfigurationError, Problem
-from kafka_s3.settings import Outline, Settings, load, lookups_of, outline
+from kafka_s3.settings import Outline, Settings, aws_connection, load, lookups_of, outline
 from kafka_s3.spark.driver_context import DriverContext
-from kafka_s3_airflow.tasks import SPARK_CONNECTION
 
 _DEFAULTS: Final = ("kafka_default", "aws_default")
 #: `airflow standalone` puts this sample into a new database; no broker has that name.
 _SAMPLE_KAFKA: Final = {"bootstrap.servers": "broker:29092", "group.id": "my-group"}
 _LOCAL_SPARK: Final = """--conn-json '{"conn_type":"spark","host":"local[2]"}'"""
-_ROLE_WAY_OUT: Final = (
-    "give keys, or let the connector file assume the role: s3.credentials.provider.class="
-    "io.confluent.connect.s3.auth.AwsAssumeRoleCredentialsProvider with s3.credentials.provider.sts.role.arn"
-)
+
+
+#: Finds a connection by its id.
+Find = Callable[[str], Connection | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +36,16 @@ class FromAirflow:
     driver_context: DriverContext
 
 
-def load_connector(path: Path, *, only_looks: bool = False) -> FromAirflow:
+def load_connector(path: Path, *, only_looks: bool = False, find: Find | None = None) -> FromAirflow:
     """A connector file's settings with Airflow's connections and secrets; `ConfigurationError` with every problem.
 
     `only_looks`: for a process that exports nothing, the api-server. What the environment does not allow it by name it
-    neither looks up nor imports.
+    neither looks up nor imports. `find`: looks connections up, where it is known to somebody who asks for many.
     """
+    find = find or find_connection
     known = outline(path)
-    _check_named(path, known)
-    kafka, aws = _kafka(known.kafka_conn_id), _aws(known.aws_conn_id)
+    _check_named(path, known, find)
+    kafka, aws = _kafka(known.kafka_conn_id, find), _aws(known.aws_conn_id, find)
     secrets: dict[str, str] = {}
 
     def look_up(name: str) -> str | None:
@@ -59,14 +61,14 @@ def load_connector(path: Path, *, only_looks: bool = False) -> FromAirflow:
     return FromAirflow(loaded.settings, DriverContext(kafka=kafka, aws=aws, secrets=secrets))
 
 
-def _check_named(path: Path, known: Outline) -> None:
+def _check_named(path: Path, known: Outline, find: Find) -> None:
     """A connection that a connector names is there. Airflow's defaults need not be: there are other places."""
     named = {"export.kafka.conn.id": known.kafka_conn_id, "export.aws.conn.id": known.aws_conn_id}
     message = "is not an Airflow connection, or one that cannot be parsed: add it (airflow connections add), or correct"
     missing = [
         Problem(name, conn_id, f"{message} {name}")
         for name, conn_id in named.items()
-        if conn_id not in _DEFAULTS and find_connection(conn_id) is None
+        if conn_id not in _DEFAULTS and find(conn_id) is None
     ]
     if missing:
         raise ConfigurationError(f"{path} names what is not there:", problems=missing)
@@ -81,7 +83,7 @@ def find_connection(conn_id: str) -> Connection | None:
     return connection
 
 
-def check_spark(conn_id: str = SPARK_CONNECTION) -> Connection:
+def check_spark(conn_id: str) -> Connection:
     """The Spark connection. Refuses what the provider would make YARN of without a word, and what cannot work."""
     connection = find_connection(conn_id)
     add = f"Add it, for example: airflow connections add {conn_id} {_LOCAL_SPARK}"
@@ -105,26 +107,21 @@ def check_spark(conn_id: str = SPARK_CONNECTION) -> Connection:
     return connection
 
 
-def _kafka(conn_id: str) -> dict[str, str] | None:
+def _kafka(conn_id: str, find: Find) -> dict[str, str] | None:
     """A Kafka connection holds librdkafka's properties as JSON in its extra."""
-    connection = find_connection(conn_id)
+    connection = find(conn_id)
     if connection is None or connection.extra_dejson == _SAMPLE_KAFKA:
         return None
     return {str(name): _text(value) for name, value in connection.extra_dejson.items() if value is not None}
 
 
-def _aws(conn_id: str) -> dict[str, str] | None:
+def _aws(conn_id: str, find: Find) -> dict[str, str] | None:
     """An AWS connection holds the keys in login and password, or in its extra, with region and endpoint."""
-    connection = find_connection(conn_id)
+    connection = find(conn_id)
     if connection is None:
         return None
     extra: Mapping[str, Any] = connection.extra_dejson
-    if extra.get("role_arn"):
-        raise ConfigurationError(
-            f"The Airflow connection {conn_id} cannot be used:",
-            problems=[Problem("role_arn", None, f"not supported yet: {_ROLE_WAY_OUT}")],
-        )
-    service = extra.get("service_config") or {}
+    service = _object(extra.get("service_config"))
     given = {
         "aws_access_key_id": connection.login or extra.get("aws_access_key_id"),
         "aws_secret_access_key": connection.password or extra.get("aws_secret_access_key"),
@@ -132,6 +129,7 @@ def _aws(conn_id: str) -> dict[str, str] | None:
         "region_name": extra.get("region_name"),
         "endpoint_url": (service.get("s3") or {}).get("endpoint_url") or extra.get("endpoint_url"),
         "export.log.key": extra.get("export.log.key"),
+        **_role(conn_id, extra, service),
     }
     for name in ("aws_secret_access_key", "aws_session_token"):
         if given[name]:
@@ -139,6 +137,32 @@ def _aws(conn_id: str) -> dict[str, str] | None:
     for key in filter(None, (each.strip() for each in str(given["export.log.key"] or "").split(","))):
         mask_secret(key)
     return {name: str(value) for name, value in given.items() if value}
+
+
+def _role(conn_id: str, extra: Mapping[str, Any], service: Mapping[str, Any]) -> dict[str, str]:
+    """The role that a connection names, and by which endpoints AWS is reached."""
+    if extra.get("profile_name"):
+        raise ConfigurationError(
+            f"The Airflow connection {conn_id} cannot be used:",
+            problems=[Problem("profile_name", None, "is not read here: set AWS_PROFILE where the exporter runs")],
+        )
+    config = _object(extra.get("config_kwargs"))
+    given = {name: extra.get(name) for name in aws_connection.NAMES}
+    given |= {name: config.get(name) for name in ("use_fips_endpoint", "use_dualstack_endpoint")}
+    given["sts_endpoint_url"] = (service.get("sts") or {}).get("endpoint_url")
+    given["role_session_name"] = f"Airflow_{re.sub('[^A-Za-z0-9=,.@_-]', '', conn_id)}"[:64]
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items() if value}
+    return texts if extra.get("role_arn") else {name: text for name, text in texts.items() if name.startswith("use_")}
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    """A JSON object, which a connection may hold as text."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, Mapping) else {}
 
 
 def _secret(name: str) -> str | None:

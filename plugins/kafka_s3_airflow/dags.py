@@ -10,7 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +22,7 @@ from kafka_s3.settings import Outline
 from kafka_s3.settings.files import SUFFIXES
 from kafka_s3.settings.reach import FILE_ROOTS, reach_of
 from kafka_s3.settings.validators import BROKEN_TAG
+from kafka_s3_airflow.groups import GroupMember, group_dag, group_id, schedule_problems
 from kafka_s3_airflow.reexport import reexport_dag, reexport_id
 from kafka_s3_airflow.schedules import schedule_of
 from kafka_s3_airflow.task_group import HOURLY, document_of, export_group, export_params, look_at, retries_of
@@ -40,12 +41,52 @@ class Connector:
     outline: Outline | None
     problems: tuple[str, ...]
 
+    @property
+    def group(self) -> str | None:
+        """The group whose DAG exports it; one that is wrong has a DAG of its own, which says so."""
+        return self.outline.group if self.outline is not None and not self.problems else None
 
-def dags_of(folder: Path, environment: Mapping[str, str] = os.environ) -> dict[str, DAG]:
-    """The DAGs of every connector file in a folder, by DAG id; if Airflow asks for one of them, only that one."""
+    @property
+    def runs_in(self) -> str:
+        """The id of the DAG that exports it."""
+        return self.dag_id if self.group is None else group_id(self.group)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskArguments:
+    """Airflow's arguments of tasks: of every connector's, and of one connector's, by its name, which come first."""
+
+    default: Mapping[str, Any] = field(default_factory=dict)
+    of_connector: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def of(self, connector: str) -> dict[str, Any]:
+        return {**self.default, **self.of_connector.get(connector, {})}
+
+
+def dags_of(
+    folder: str | os.PathLike[str],
+    environment: Mapping[str, str] = os.environ,
+    *,
+    default_args: Mapping[str, Any] | None = None,
+    connector_args: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, DAG]:
+    """The DAGs of every connector file in a folder, by DAG id; if Airflow asks for one of them, only that one.
+
+    A whole DAG file: `from kafka_s3_airflow import dags_of` and `globals().update(dags_of("/opt/connectors"))`.
+
+    `default_args`: Airflow's arguments of all connectors' tasks, such as queue, pool, executor_config,
+    execution_timeout and callbacks. `connector_args`: those of one connector, by its name, which come first.
+    """
+    arguments = TaskArguments(default_args or {}, connector_args or {})
     wanted = get_parsing_context().dag_id
-    connectors = [each for each in connectors_in(folder, environment) if wanted in (None, *_ids(each.dag_id))]
-    dags = [dag for each in connectors for dag in _dags_of(each, environment)]
+    every = connectors_in(Path(folder), environment)
+    connectors = [each for each in every if wanted in (None, *_ids(each.dag_id))]
+    dags = [dag for each in connectors for dag in _dags_of(each, environment, arguments)]
+    groups: dict[str, list[Connector]] = {}
+    for each in every:
+        if each.group is not None and wanted in (None, group_id(each.group)):
+            groups.setdefault(each.group, []).append(each)
+    dags += [dag for group, members in groups.items() for dag in _dags_of_group(group, members, environment, arguments)]
     return {dag.dag_id: dag for dag in dags if wanted in (None, dag.dag_id)}
 
 
@@ -61,10 +102,17 @@ def connectors_in(folder: Path, environment: Mapping[str, str] = os.environ) -> 
     # A name that two files claim belongs to neither: which of them owns the log is for their author to say.
     names = Counter(each.name for each, wrong in looked_at if each is not None and not wrong)
     problems = [wrong or _shared_name(each, names) for each, wrong in looked_at]
+    right = [each for each, wrong in zip(known, problems, strict=True) if each is not None and not wrong]
+    of_groups = schedule_problems(right)
+    problems = [
+        wrong if each is None or wrong or each.name not in of_groups else (str(of_groups[each.name]),)
+        for each, wrong in zip(known, problems, strict=True)
+    ]
+    groups = {group_id(each.group) for each in right if each.group is not None}
     ids: dict[Path, str] = {}
     for path, each, wrong in sorted(zip(paths, known, problems, strict=True), key=lambda item: bool(item[2])):
         taken = frozenset(taken for known_id in ids.values() for taken in _ids(known_id))
-        ids[path] = _free_id(path, each, taken) if wrong else _name(each)
+        ids[path] = _free_id(path, each, taken | groups) if wrong else _name(each)
     return [Connector(path, ids[path], each, wrong) for path, each, wrong in zip(paths, known, problems, strict=True)]
 
 
@@ -113,7 +161,7 @@ def _free_id(path: Path, known: Outline | None, taken: frozenset[str]) -> str:
     return next(candidate for candidate in numbered if candidate not in taken)
 
 
-def _dags_of(connector: Connector, environment: Mapping[str, str]) -> list[DAG]:
+def _dags_of(connector: Connector, environment: Mapping[str, str], arguments: TaskArguments) -> list[DAG]:
     known = connector.outline
     if connector.problems or known is None:
         return [broken(connector, connector.problems)]
@@ -121,17 +169,20 @@ def _dags_of(connector: Connector, environment: Mapping[str, str]) -> list[DAG]:
         retries = retries_of(environment)
         if known.owner is not None:
             retries["owner"] = known.owner
-        export = _dag(
-            connector,
-            (),
-            schedule=schedule_of(known),
-            topics=known.topics,
-            tags=["kafka-s3", *known.tags],
-            doc_md=document_of(connector.path, known, ()),
-            default_args=retries,
-        )
-        export.validate()  # type: ignore[no-untyped-call]
-        dags, what = [export], (connector.dag_id, connector.path, known)
+        retries |= arguments.of(connector.dag_id)
+        dags, what = [], (connector.dag_id, connector.path, known)
+        if connector.group is None:
+            export = _dag(
+                connector,
+                (),
+                schedule=schedule_of(known),
+                topics=known.topics,
+                tags=["kafka-s3", *known.tags],
+                doc_md=document_of(connector.path, known, ()),
+                default_args=retries,
+            )
+            export.validate()  # type: ignore[no-untyped-call]
+            dags.append(export)
         if known.verify_schedule is not None:
             dags.append(verify_dag(*what, start=START, default_args=retries))
         again = reexport_dag(*what, start=START, default_args=retries)
@@ -139,6 +190,26 @@ def _dags_of(connector: Connector, environment: Mapping[str, str]) -> list[DAG]:
     # Whatever Airflow refuses about one DAG must not take the other DAGs of the file with it.
     except Exception as error:
         return [broken(connector, (str(error) or type(error).__name__,))]
+
+
+def _dags_of_group(
+    group: str, members: Sequence[Connector], environment: Mapping[str, str], arguments: TaskArguments
+) -> list[DAG]:
+    """The DAG of a group; if Airflow refuses it, each of its connectors says so."""
+    try:
+        return [
+            group_dag(
+                group,
+                [GroupMember(str(each.path), each.outline) for each in members if each.outline is not None],
+                start=START,
+                params=export_params(),
+                default_args=retries_of(environment) | arguments.of(group_id(group)),
+            )
+        ]
+    # Whatever Airflow refuses about one DAG must not take the other DAGs of the file with it.
+    except Exception as error:
+        problems = (f"The DAG of its group {group} could not be made. {error or type(error).__name__}",)
+        return [broken(replace(each, problems=problems), problems) for each in members]
 
 
 def broken(connector: Connector, problems: Sequence[str]) -> DAG:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from kafka_s3.events import ProblemReported, RejectionsNoted, RunEnded, SparkNeeded, from_line
+from kafka_s3.events import Event, ProblemReported, RejectionsNoted, RunEnded, SparkNeeded, connector_of, from_line
 from kafka_s3.sentences import sentence
 
 REASON_LINES_MAX: Final = 40
@@ -70,6 +70,37 @@ class DriverOutput:
     def _take_foreign(self, line: str) -> None:
         if line and not line.startswith(_OF_SPARK) and not _is_dated(line):
             self._unexplained.append(line)
+
+
+@dataclass(slots=True)
+class GroupOutput(DriverOutput):
+    """Follows the driver of a group, whose lines are told under the names of the connectors that they are of.
+
+    `statuses`: of those that have ended, with `reasons`. `waiting`: those that need Spark, with the status until then.
+    """
+
+    statuses: dict[str, int] = field(default_factory=dict)
+    waiting: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, list[str]] = field(default_factory=dict)
+
+    def read(self, lines: Iterable[str]) -> Iterator[str]:
+        for line in lines:
+            event = from_line(line)
+            name = connector_of(line) if event is not None else None
+            if event is None or name is None:
+                yield from DriverOutput.read(self, [line])
+                continue
+            self._unexplained.clear()
+            self._take(name, event)
+            yield from (f"{name}: {each}" for each in sentence(event).split("\n"))
+
+    def _take(self, name: str, event: Event) -> None:
+        if isinstance(event, ProblemReported):
+            self.reasons.setdefault(name, []).append(event.what)
+        elif isinstance(event, SparkNeeded):
+            self.waiting[name] = event.exit_status
+        elif isinstance(event, RunEnded):
+            self.statuses[name] = event.exit_status
 
 
 def _is_dated(line: str) -> bool:

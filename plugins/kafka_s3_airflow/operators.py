@@ -18,15 +18,18 @@ from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_s3.errors import EXIT_UNEXPECTED
-from kafka_s3.spark.job import LOCAL_CONF, application_path, driver_environment
 from kafka_s3.spark.parent_death import die_with_parent
 from kafka_s3.spark.scratch import scratch
+from kafka_s3.spark.submit import LOCAL_CONF, application_conf, application_path, driver_environment
 from kafka_s3_airflow.driver_output import DriverOutput
 from kafka_s3_airflow.guard import die_with_supervisor
+from kafka_s3_airflow.links import ExportLink
 from kafka_s3_airflow.tasks import NO_RETRY, SPARK_CONNECTION, for_airflow, interval_of
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from kafka_s3_airflow.lineage import Lineage
 
 #: A driver that has said how it ended is gone soon, or killed.
 END_TIMEOUT_S: Final = 10
@@ -39,16 +42,23 @@ class ExportOperator(SparkSubmitOperator):
     Plans of fewer offsets than `export.spark.records.min` need no JVM: a plain process does them, and spark-submit is
     started in front of the first larger one.
 
+    `conn_id`: the Spark connection; unless given, the connector's (`export.spark.conn.id`).
     `reexport`: the run's data interval is a window that is exported again, apart from the live export.
     """
 
-    def __init__(
-        self, *, connector: str, conn_id: str = SPARK_CONNECTION, reexport: bool = False, **arguments: Any
-    ) -> None:
+    operator_extra_links = (ExportLink(),)
+
+    def __init__(self, *, connector: str, conn_id: str | None = None, reexport: bool = False, **arguments: Any) -> None:
         conf = {**CONF, **(arguments.pop("conf", None) or {})}
         super().__init__(
-            application=str(application_path()), conn_id=conn_id, conf=conf, name="kafka-s3", durable=False, **arguments
+            application=str(application_path()),
+            conn_id=conn_id or SPARK_CONNECTION,
+            conf=conf,
+            name="kafka-s3",
+            durable=False,
+            **arguments,
         )
+        self._is_conn_id_given = conn_id is not None
         self.connector = connector
         self._is_told_to_end = False
         self._process: subprocess.Popen[str] | None = None
@@ -62,33 +72,44 @@ class ExportOperator(SparkSubmitOperator):
         from kafka_s3_airflow.connections import check_spark, load_connector
 
         die_with_supervisor()
-        connection = check_spark(self._conn_id)
         with for_airflow():
             loaded = load_connector(Path(self.connector))
+        self.take_connection(loaded.settings.spark.conn_id)
+        connection = check_spark(self._conn_id)
         self.application_args = self._arguments(context)
         self._spark_binary = find_spark_submit(connection, os.environ)
         output = DriverOutput()
-        hook = self._hook_with_conf(output)
+        hook = self._hook_with_conf(dict(loaded.settings.spark.conf), output)
         with scratch(os.environ) as folder:
             environment = driver_environment(os.environ, folder, local=is_local(hook))
             environment |= loaded.driver_context.to_environment()
             is_for_spark = self.reexport or not loaded.settings.limits.spark_records_min
             before = DriverOutput()
             if not is_for_spark:
-                before = self._run_without_spark(environment)
+                status = self._run_without_spark(environment, before)
+                if before.exit_status or not before.has_ended:
+                    raise failure(before.exit_status or status or EXIT_UNEXPECTED, before)
                 if not before.needs_spark:
                     return
-            self._hook = hook
-            try:
-                self._refuse_to_go_on()
-                hook.submit(self.application, env=environment, preexec_fn=die_with_parent)
-            except AirflowException as error:
-                self._refuse_to_go_on()
-                raise _explained(error, hook, output) from None
+            self._submit(hook, environment, output)
         if output.exit_status:  # whatever Spark made of it
-            raise _failure(output.exit_status, output)
+            raise failure(output.exit_status, output)
         if before.status_before:
-            raise _failure(before.status_before, before)
+            raise failure(before.status_before, before)
+
+    def take_connection(self, conn_id: str) -> None:
+        """Use the connector's Spark, unless the operator was given another one."""
+        if not self._is_conn_id_given:
+            self._conn_id = conn_id
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Lineage | None:
+        """What its provider tells OpenLineage, where it is installed: topics and offsets in, prefixes out, by the log.
+
+        Asked for after a failure too: of what was committed. A window that is exported again is not told.
+        """
+        from kafka_s3_airflow.lineage import lineage_of_run
+
+        return None if self.reexport else lineage_of_run(Path(self.connector), task_instance.run_id)
 
     def on_kill(self) -> None:
         """End the driver. Airflow calls this in a signal's handler when it wants the task to end; `execute` goes on."""
@@ -98,9 +119,18 @@ class ExportOperator(SparkSubmitOperator):
         if self._hook is not None:
             self._hook.on_kill()
 
-    def _run_without_spark(self, environment: Mapping[str, str]) -> DriverOutput:
-        """Let a driver without a JVM do what is small. Raises as `execute` does if that fails."""
-        output = DriverOutput()
+    def _submit(self, hook: SparkSubmitHook, environment: Mapping[str, str], output: DriverOutput) -> None:
+        """Run the driver on Spark. Raises in its own words if that fails."""
+        self._hook = hook
+        try:
+            self._refuse_to_go_on()
+            hook.submit(self.application, env=dict(environment), preexec_fn=die_with_parent)
+        except AirflowException as error:
+            self._refuse_to_go_on()
+            raise _explained(error, hook, output) from None
+
+    def _run_without_spark(self, environment: Mapping[str, str], output: DriverOutput) -> int:
+        """Let a driver without a JVM do what is small; the exit status of its process, for one that tells none."""
         python = environment["PYSPARK_DRIVER_PYTHON"]
         command = [python, str(self.application), "--without-spark", *(self.application_args or ())]
         self._refuse_to_go_on()
@@ -130,11 +160,7 @@ class ExportOperator(SparkSubmitOperator):
             if process.stdout is not None:
                 process.stdout.close()
         self._refuse_to_go_on()
-        if not output.has_ended:
-            raise _failure(process.returncode or EXIT_UNEXPECTED, output)
-        if output.exit_status:
-            raise _failure(output.exit_status, output)
-        return output
+        return process.returncode or 0
 
     def _refuse_to_go_on(self) -> None:
         if self._is_told_to_end:
@@ -144,7 +170,7 @@ class ExportOperator(SparkSubmitOperator):
             )
 
     def _arguments(self, context: Context) -> list[str]:
-        arguments = {"--events": "json", "--connector": self.connector, "--run-id": context["run_id"]}
+        arguments = {"--events": "json", **self._what(), "--run-id": context["run_id"]}
         arguments["--try-number"] = str(context["ti"].try_number)
         interval = interval_of(context)
         if interval is not None:
@@ -152,11 +178,16 @@ class ExportOperator(SparkSubmitOperator):
             arguments["--interval-end-ms"] = str(interval.end_ms)
         return [*(f"{name}={value}" for name, value in arguments.items()), *(["--reexport"] if self.reexport else [])]
 
-    def _hook_with_conf(self, output: DriverOutput) -> SparkSubmitHook:
+    def _what(self) -> dict[str, str]:
+        """The driver's arguments that say what it exports."""
+        return {"--connector": self.connector}
+
+    def _hook_with_conf(self, asked: Mapping[str, str], output: DriverOutput) -> SparkSubmitHook:
+        """What the connector asks for wins over the operator's own, and over the connection."""
+        local = is_local(self._get_hook())
+        self.conf = {**(LOCAL_CONF if local else {}), **(self.conf or {}), **application_conf(asked)}
+        self._yarn_queue = asked.get("spark.yarn.queue", self._yarn_queue)  # else the connection's would win
         hook = self._get_hook()
-        if is_local(hook):
-            self.conf = {**LOCAL_CONF, **(self.conf or {})}
-            hook = self._get_hook()
         follow = hook._process_spark_submit_log
 
         def follow_unless_told(itr: Iterator[Any]) -> None:
@@ -182,13 +213,16 @@ def is_local(hook: SparkSubmitHook) -> bool:
 
 
 def find_spark_submit(connection: Connection | None, environment: Mapping[str, str]) -> str | None:
-    """The spark-submit to run: from PATH, else beside this Python, where `pip install pyspark` puts it."""
+    """The spark-submit to run: from PATH, else beside this Python, where pyspark's wheel puts it."""
     name = "spark-submit" if connection is None else connection.extra_dejson.get("spark-binary", "spark-submit")
     if shutil.which(name, path=environment.get("PATH")):
         return None  # as the provider does it
     beside = Path(sys.executable).parent / name
     if not beside.is_file():
-        raise AirflowFailException(f"{name} is neither on PATH nor beside {sys.executable}: pip install pyspark.")
+        raise AirflowFailException(
+            f"{name} is neither on PATH nor beside {sys.executable}. Put Spark's bin folder on PATH, or install Spark"
+            " here: pip install 'kafka-s3[spark]'."
+        )
     return str(beside)
 
 
@@ -196,10 +230,10 @@ def _explained(error: AirflowException, hook: SparkSubmitHook, output: DriverOut
     """The failure in the driver's own words: its last event says how it ended, else its process does."""
     process = hook._submit_sp
     status = output.exit_status or (None if process is None else process.returncode)
-    return _failure(status, output) if status else error
+    return failure(status, output) if status else error
 
 
-def _failure(status: int, output: DriverOutput) -> AirflowException:
+def failure(status: int, output: DriverOutput) -> AirflowException:
     """At once final if the exit status says that a retry is of no use."""
     if status in NO_RETRY:
         return AirflowFailException(output.reason or f"The export ended with exit status {status}: see the log above.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from airflow.plugins_manager import AirflowPlugin
 
 from kafka_s3_airflow.page.mount import EXTERNAL_VIEWS, FASTAPI_APP
+from kafka_s3_airflow.pools import PoolListener
 from kafka_s3_airflow.schedules import BoundaryTimetable, MidnightTimetable, OnRequestTimetable
 
 
@@ -15,3 +16,4 @@ class KafkaS3Plugin(AirflowPlugin):
     timetables = [BoundaryTimetable, MidnightTimetable, OnRequestTimetable]  # noqa: RUF012  # as Airflow declares it
     fastapi_apps = [FASTAPI_APP]  # noqa: RUF012
     external_views = EXTERNAL_VIEWS
+    listeners = [PoolListener()]  # noqa: RUF012

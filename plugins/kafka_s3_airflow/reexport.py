@@ -19,8 +19,9 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_s3.settings import Outline
 from kafka_s3.settings.validators import REEXPORT_SUFFIX
-from kafka_s3_airflow.assets import asset_of
+from kafka_s3_airflow.assets import after_success, asset_of
 from kafka_s3_airflow.operators import ExportOperator
+from kafka_s3_airflow.pools import pool_of
 from kafka_s3_airflow.schedules import OnRequestTimetable, is_known_to_airflow, spoken
 from kafka_s3_airflow.tasks import failed_before, for_airflow, interval_of, tell_to
 
@@ -75,12 +76,12 @@ def reexport_dag(
     ) as dag:
         # Windows have nothing in common: unlike in the live export, each task may run in several of them at once.
         planned = task.short_circuit(task_id="plan", ignore_downstream_trigger_rules=False)(plan)(str(path))
-        export = ExportOperator(task_id="export", connector=str(path), reexport=True)
+        export = ExportOperator(task_id="export", connector=str(path), reexport=True, pool=pool_of(default_args))
         completed = task(
             task_id="complete",
             trigger_rule=TriggerRule.ALL_DONE,
             outlets=[windows_asset_of(connector)],
-            on_success_callback=mark_announced,
+            on_success_callback=after_success(mark_announced, default_args),
         )(complete)(str(path))
         planned >> export >> completed
     dag.validate()  # type: ignore[no-untyped-call]
@@ -97,7 +98,7 @@ def plan(connector: str) -> bool:
         from kafka_s3_airflow.connections import check_spark, load_connector
 
         exporter = make_exporter(load_connector(Path(connector)).settings)
-        check_spark()  # as the live `plan` does
+        check_spark(exporter.settings.spark.conn_id)  # as the live `plan` does
         at_ms = int(time.time() * 1000)
         request = RunRequest(context["run_id"], context["ti"].try_number, interval_of(context), at_ms)
         planned = prepare(exporter, request, tell_to(log.info), anew=context["params"].get(ANEW) is True)

@@ -14,8 +14,9 @@ from airflow.sdk import CronDataIntervalTimetable, Param, TaskGroup, TriggerRule
 from kafka_s3.naming import LogLayout
 from kafka_s3.settings import Outline, outline
 from kafka_s3_airflow import assets, tasks
-from kafka_s3_airflow.documents import broken_document, document, listed
+from kafka_s3_airflow.dag_docs import broken_document, document, listed
 from kafka_s3_airflow.operators import ExportOperator
+from kafka_s3_airflow.pools import pool_of
 from kafka_s3_airflow.schedules import schedule_of
 
 #: The factory's group: its tasks are called plan, export and complete, which leaves any other name.
@@ -123,6 +124,8 @@ def export_group(
         tooltip=f"{path.name}: from Kafka to S3",
         doc_md=doc_md,
     ) as group:
+        around = group.dag.default_args
+        announced = assets.after_success(assets.mark_announced, default_args, around)
         # Only `export` is skipped when nothing is new; `complete` has a trigger rule of its own. Scheduled, manual and
         # backfill runs are kept apart by `max_active_tis_per_dag`: a backfill has its own max_active_runs.
         if problems:
@@ -134,15 +137,17 @@ def export_group(
                 ignore_downstream_trigger_rules=False,
                 outlets=assets.outlets_of(name, topics, "plan"),
                 max_active_tis_per_dag=1,
-                on_success_callback=assets.mark_announced,
+                on_success_callback=announced,
             )(tasks.plan)(str(path))
-        export = ExportOperator(task_id="export", connector=str(path), max_active_tis_per_dag=1)
+        export = ExportOperator(
+            task_id="export", connector=str(path), max_active_tis_per_dag=1, pool=pool_of(default_args, around)
+        )
         complete = task(
             task_id="complete",
             trigger_rule=TriggerRule.ALL_DONE,
             outlets=assets.outlets_of(name, topics, "complete"),
             max_active_tis_per_dag=1,
-            on_success_callback=assets.mark_announced,
+            on_success_callback=announced,
         )(tasks.complete)(str(path))
         plan >> export >> complete
     return group

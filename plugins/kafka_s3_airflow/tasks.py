@@ -50,7 +50,7 @@ def plan(connector: str) -> bool:
         context = get_current_context()
         interval = interval_of(context)
         exporter = make_exporter(load_connector(Path(connector)).settings)
-        check_spark()  # here already: nobody should have to wait for `export` to hear of it
+        check_spark(exporter.settings.spark.conn_id)  # here already, or only `export` would say it
         # What a failed run committed: Airflow stores no event of a task that fails, so its `complete` could not.
         announce(context, exporter.log, exporter.settings)
         request = RunRequest(context["run_id"], _try_number(context), interval, int(time.time() * 1000))
@@ -128,7 +128,7 @@ def interval_of(context: Context) -> Interval | None:
     start, end = run.data_interval_start, run.data_interval_end
     until = context["params"].get(UNTIL, "interval")  # a DAG of somebody's own may lack the parameter
     if until not in UNTIL_VALUES:
-        raise AirflowFailException(f"The run's parameter {UNTIL}={until} is none of {', '.join(UNTIL_VALUES)}.")
+        raise AirflowFailException(f"The run's parameter {UNTIL}={until} is not one of {', '.join(UNTIL_VALUES)}.")
     for name in run.conf or {}:  # Airflow takes any name
         if name not in context["dag"].params and difflib.get_close_matches(name.lower(), [UNTIL]):
             raise AirflowFailException(f"The run's configuration sets {name}, which is not a parameter: write {UNTIL}.")

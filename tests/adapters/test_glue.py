@@ -72,7 +72,7 @@ def two_versions(client: Any, registry: str, schema: str) -> list[str]:
 
 
 def test_versions_by_their_ids_at_moto(moto: MotoServer, client: Any, topic_name: str) -> None:
-    """The definition, its format and number; an id that Glue does not know, or no more, is no schema."""
+    """The definition, its format and number; an id that Glue does not know, or no more, is not a schema."""
     one, two = two_versions(client, f"r-{topic_name}", topic_name)
     registry = registry_at(moto.endpoint_url, registry_name=f"r-{topic_name}")
     found = [registry.schema(each) for each in (one, two)]

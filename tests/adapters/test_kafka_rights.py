@@ -98,6 +98,7 @@ def secured() -> Iterator[SecuredPart]:
         yield part
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("user", "password"), [("reader", "wrong"), ("nobody", PASSWORD)])
 def test_wrong_credentials(secured: SecuredPart, user: str, password: str) -> None:
     """A wrong name or password is refused at once in planning and in reading, and the password is not repeated."""
@@ -196,6 +197,7 @@ def test_topic_that_is_missing_is_no_refusal(secured: SecuredPart) -> None:
 # A broker that comes and goes
 
 
+@pytest.mark.heavy
 def test_broker_restarted_while_a_range_is_read(secured: SecuredPart, topic_name: str) -> None:
     """A reader outlives a crash of the broker: once it is back the range goes on where it was, each record once."""
     secured.create_topic(topic_name)

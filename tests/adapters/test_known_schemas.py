@@ -57,7 +57,7 @@ def test_folder(tmp_path: Path) -> None:
     "name", ["0.avsc", "01.avsc", "-1.avsc", "orders.avsc", "2147483648.avsc", "1 .avsc", "١.avsc"]
 )
 def test_a_file_with_a_wrong_name(tmp_path: Path, name: str) -> None:
-    """A name that is no id is an error that names the file."""
+    """A name that is not an id is an error that names the file."""
     (tmp_path / "1.avsc").write_text('"int"')
     (tmp_path / name).write_text('"int"')
     with pytest.raises(ConfigurationError, match="is not named by an id") as error:
@@ -67,7 +67,7 @@ def test_a_file_with_a_wrong_name(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"{", b"int", b"\xff\xfe", b"[" * 100_000])
 def test_a_file_that_is_no_json(tmp_path: Path, content: bytes) -> None:
-    """A file that is no JSON is an error that names it."""
+    """A file that is not JSON is an error that names it."""
     (tmp_path / "7.avsc").write_bytes(content)
     with pytest.raises(ConfigurationError, match=r"7\.avsc is not JSON"):
         folder_registry(tmp_path)

@@ -301,6 +301,7 @@ def _as(part: SecuredPart, user: str, topic: str, password: str = PASSWORD) -> S
     return replace(settings("", topic), kafka=part.client(user, password))
 
 
+@pytest.mark.heavy
 def test_describe_and_write_are_enough(secured: SecuredPart, topic_name: str) -> None:
     """An idempotent producer into a topic that is there needs no other rights."""
     secured.create_topic(topic_name)

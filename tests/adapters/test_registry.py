@@ -124,6 +124,8 @@ def test_private_ca(registry_server: SchemaRegistry, subject: str, certificates:
         assert proxy.seen == []
         trusting = registry_at(proxy.url, ssl_ca_location=str(certificates / "ca.pem"))
         assert len(trusting.versions(subject)) == 2
+        with_text = registry_at(proxy.url, ssl_ca_pem=(certificates / "ca.pem").read_text())
+        assert len(with_text.versions(subject)) == 2
 
 
 def test_client_certificate(certificates: Path, tls: ssl.SSLContext) -> None:
@@ -137,6 +139,9 @@ def test_client_certificate(certificates: Path, tls: ssl.SSLContext) -> None:
     }
     with scripted(STRING, tls=tls) as server:
         assert registry_at(server.url, **trust, **own).schema(7) is not None
+        server.answers.append(STRING)
+        written_out = {name.replace("location", "pem"): Path(place).read_text() for name, place in own.items()}
+        assert registry_at(server.url, **trust, **written_out).schema(7) is not None
         with pytest.raises(RegistryRefused, match="give it one with"):
             registry_at(server.url, retry_timeout_ms=60_000, **trust).schema(7)
 
@@ -178,6 +183,10 @@ def test_wrong_password_of_a_key(certificates: Path) -> None:
     own = {name: str(certificates / "ca.pem") for name in ("ssl_certificate_location", "ssl_key_location")}
     with pytest.raises(RegistryRefused, match=r"ssl\.key\.location=") as refused:
         registry_at("https://127.0.0.1:9", ssl_key_password=PASSWORD, **own).schema(1)
+    assert PASSWORD not in shown(refused.value)
+    text = {"ssl_certificate_pem": (certificates / "ca.pem").read_text(), "ssl_key_pem": PASSWORD}
+    with pytest.raises(RegistryRefused, match="cannot be asked as it is configured") as refused:
+        registry_at("https://127.0.0.1:9", **text).schema(1)
     assert PASSWORD not in shown(refused.value)
 
 

@@ -86,7 +86,7 @@ def test_a_page_that_is_no_registry(page: bytes) -> None:
     ],
 )
 def test_noise(noise: bytes) -> None:
-    """What is no HTTP, or ends too early, is no answer: it is asked again."""
+    """What is not HTTP, or ends too early, is not an answer: it is asked again."""
     with scripted(noise, STRING) as server:
         assert registry_at(server.url, retry_timeout_ms=60_000).schema(7) is not None
     assert len(server.seen) == 2
@@ -129,7 +129,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(status=st.sampled_from([200, 204, 302, 404, 422, 500]), body=JSON.map(json.dumps) | st.text())
 def test_any_answer_is_an_answer_or_an_error_of_ours(any_answer: ScriptedServer, status: int, body: str) -> None:
     """Whatever comes back, a caller gets a schema, versions, nothing, or an `ExporterError`."""
@@ -284,7 +284,7 @@ def test_what_is_known_is_not_asked_for() -> None:
 
 
 def test_no_id_is_asked_for_that_cannot_be() -> None:
-    """Bytes that are no Avro may look like any id: those that no registry gives cost no request."""
+    """Bytes that are not Avro may look like any id: those that no registry gives cost no request."""
     with scripted() as server:
         assert [registry_at(server.url).schema(id) for id in (0, -1, -(2**31), 2**31)] == [None] * 4
     assert server.seen == []

@@ -235,7 +235,7 @@ def test_proxy(server: ScriptedServer) -> None:
 
 @pytest.mark.parametrize("url", ["127.0.0.1:9000", "http://", "minio"])
 def test_endpoint_that_is_no_url(url: str) -> None:
-    """A `store.url` that is no URL is refused when the store is made, by name."""
+    """A `store.url` that is not a URL is refused when the store is made, by name."""
     with pytest.raises(StoreRefused, match=r"store\.url"):
         S3Store(replace(SETTINGS, endpoint_url=url))
 

@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from kafka_s3.adapters.s3 import S3Store
+from kafka_s3.adapters.s3.client import make_client
 from kafka_s3.errors import StoreRefused, StoreUnavailable
 from kafka_s3.ports import Put
+from kafka_s3.settings import from_mapping
 from kafka_s3.settings.credentials import UserDefinedProvider
 from tests.adapters import test_s3_credentials
 from tests.adapters.loopback import answer, refusal
-from tests.adapters.test_s3_credentials import KEYS, PROVIDER, ROLE, Aws, MakeStore, forget, in_seconds
+from tests.adapters.test_s3_credentials import BASE, KEYS, PROVIDER, ROLE, Aws, MakeStore, forget, in_seconds
 from tools.parts.s3 import MotoServer
 
 aws = test_s3_credentials.aws
@@ -111,6 +113,107 @@ def test_assume_role_at_moto(
     store = store_with({**ROLE, **KEYS, "store.url": moto.endpoint_url, "s3.bucket.name": bucket_name})
     assert store.put_if_absent("k", b"body") is Put.CREATED
     assert store.get("k") == b"body"
+
+
+# A role of an Airflow connection.
+
+
+def of_airflow(aws: Aws, **connection: str) -> S3Store:
+    """A store whose connector names nothing, with an Airflow connection."""
+    given = {**BASE, "store.url": aws.server.url}
+    connection = {"role_arn": ROLE_ARN, "assume_role_kwargs": TAGGED, **connection}
+    return S3Store(from_mapping(given, offline=True, aws_connection=connection).settings.s3)
+
+
+ROLE_ARN = "arn:aws:iam::123456789012:role/of-airflow"
+TAGGED = '{"RoleSessionName": "airflow", "DurationSeconds": 900, "Tags": [{"Key": "team", "Value": "orders"}]}'
+GIVEN_KEYS = {"aws_access_key_id": "AKIASTATIC", "aws_secret_access_key": "secret"}
+
+
+def test_a_role_of_airflow(aws: Aws) -> None:
+    """The connection's keys assume its role, with its tags, and again before the role's time is over."""
+    aws.lifetime_s = 300
+    store: S3Store = pickle.loads(pickle.dumps(of_airflow(aws, **GIVEN_KEYS)))  # as an executor gets it
+    upload = store.start_multipart("k")
+    aws.lifetime_s = 3600
+    upload.put_part(b"one")
+    upload.put_part(b"two")
+    assert upload.complete_if_absent() is Put.CREATED
+    assert aws.signers() == ["ASIAROLE1", "ASIAROLE2", "ASIAROLE2", "ASIAROLE2"]
+    first, again = aws.asked("AssumeRole")
+    assert first == again
+    assert (first["RoleArn"], first["RoleSessionName"], first["DurationSeconds"]) == (ROLE_ARN, "airflow", "900")
+    assert (first["Tags.member.1.Key"], first["Tags.member.1.Value"]) == ("team", "orders")
+
+
+def test_a_web_identity_of_airflow(aws: Aws, tmp_path: Path) -> None:
+    """The token's file is read when the role is assumed; no key signs that request."""
+    (tmp_path / "token").write_text("a-token")
+    method = {"assume_role_method": "assume_role_with_web_identity", "assume_role_kwargs": "{}"}
+    place = {"assume_role_with_web_identity_token_file": str(tmp_path / "token")}
+    of_airflow(aws, **method, **place).put_if_absent("k", b"body")
+    (form,) = aws.asked("AssumeRoleWithWebIdentity")
+    assert (form["WebIdentityToken"], form["RoleArn"]) == ("a-token", ROLE_ARN)
+    assert aws.signers() == ["ASIAROLE1"]
+    forget()
+    with pytest.raises(StoreRefused, match="AWS_WEB_IDENTITY_TOKEN_FILE"):
+        of_airflow(aws, **method).put_if_absent("k", b"body")
+
+
+def test_a_role_of_airflow_that_may_not_be_assumed(aws: Aws) -> None:
+    """It is refused in a sentence with the role, as one of the connector's file is."""
+    aws.server.answers = [answer(403, b"<R><Error><Code>AccessDenied</Code><Message>no</Message></Error></R>")]
+    with pytest.raises(StoreRefused, match=r"403 AccessDenied to AssumeRole[\s\S]*of-airflow: allow them AssumeRole"):
+        of_airflow(aws, **GIVEN_KEYS).put_if_absent("k", b"body")
+
+
+def test_the_connectors_own_credentials_stand_above(aws: Aws) -> None:
+    """Keys or a provider in the connector's file are used as they are, and the report says that the role is not."""
+    given = {**BASE, **KEYS, "store.url": aws.server.url}
+    loaded = from_mapping(given, offline=True, aws_connection={"role_arn": ROLE_ARN})
+    S3Store(loaded.settings.s3).put_if_absent("k", b"body")
+    assert aws.signers() == ["AKIASTATIC"]
+    (row,) = [row for row in loaded.report if row.name == "role_arn"]
+    assert (row.ignored, row.meaning) == (True, "overridden by aws.access.key.id")
+
+
+def test_role_of_airflow_at_moto(aws: Aws, moto: MotoServer, bucket_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An STS of another address, as `service_config` names it, gives keys that S3 takes."""
+    monkeypatch.delenv("AWS_ENDPOINT_URL_STS")
+    moto.create_bucket(bucket_name)
+    given = {**BASE, "store.url": moto.endpoint_url, "s3.bucket.name": bucket_name}
+    connection = {**GIVEN_KEYS, "role_arn": ROLE_ARN, "sts_endpoint_url": moto.endpoint_url}
+    store = S3Store(from_mapping(given, offline=True, aws_connection=connection).settings.s3)
+    assert store.put_if_absent("k", b"body") is Put.CREATED
+
+
+@pytest.mark.parametrize(
+    ("given", "connection", "host"),
+    [
+        ({}, {"use_fips_endpoint": "true"}, "s3-fips.us-east-1.amazonaws.com"),
+        ({}, {"use_dualstack_endpoint": "true"}, "s3.dualstack.us-east-1.amazonaws.com"),
+        (
+            {"s3.bucket.name": "arn:aws:s3:eu-west-1:123456789012:accesspoint/orders"},
+            {},
+            "orders-123456789012.s3-accesspoint.eu-west-1.amazonaws.com",
+        ),
+    ],
+)
+def test_endpoints_of_amazon(given: dict[str, str], connection: dict[str, str], host: str) -> None:
+    """FIPS, dual-stack and access points have host names of their own; no request is sent here."""
+    base = {**BASE, **KEYS, "s3.region": "us-east-1", **given}
+    s3 = from_mapping(base, offline=True, aws_connection=connection).settings.s3
+    asked: list[str] = []
+
+    def keep(request: object, **_: object) -> None:
+        asked.append(request.url)  # type: ignore[attr-defined]
+        raise ConnectionError
+
+    client = make_client(s3)
+    client.meta.events.register("before-send.s3", keep)
+    with pytest.raises(ConnectionError):
+        client.get_object(Bucket=s3.bucket, Key="k")
+    assert asked[0].startswith(f"https://{host}/")
 
 
 # A class of the user's own.
@@ -212,7 +315,7 @@ def test_what_own_code_may_do_wrong(
         ),
         (None, "and gave builtins.NoneType"),
         (AwsCredentials("", "s"), "blank access_key_id"),
-        (AwsCredentials("a", "s", None, naive), "no datetime with a time zone"),
+        (AwsCredentials("a", "s", None, naive), "not a datetime with a time zone"),
         (
             KeyError(f"no such lease of {PASSWORD}"),
             r"Keys.credentials raised KeyError: .*\[hidden\].*company_vault.py, line \d+",

@@ -22,4 +22,4 @@ def test_every_codec_is_counted_by_its_extension(codec: Compression) -> None:
     world.store.overwrite(key, whole)
     assert positions(find(world))[P0] == 3
     world.store.overwrite(key, whole[:-1])
-    assert f"is no whole {name_of(codec)} stream" in said(find(world))
+    assert f"is not a whole {name_of(codec)} stream" in said(find(world))

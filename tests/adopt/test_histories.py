@@ -19,7 +19,7 @@ from tests.support import identified, request, rows_of
 
 P0 = TopicPartition("orders", 0)
 GROUP = "connect-orders"
-EXAMPLES = 600
+EXAMPLES = 250
 
 
 class Fault(enum.Enum):

@@ -44,7 +44,7 @@ def body_of(lines: int) -> bytes:
     ("objects", "reason"),
     [
         ({"partition=0/orders+0+0000000000.avro": b"Obj\x01"}, "only JSON lines and ByteArray"),
-        ({"partition=0/orders+0+0000000000.json.gz": b"no gzip"}, "is no whole gzip stream"),
+        ({"partition=0/orders+0+0000000000.json.gz": b"no gzip"}, "is not a whole gzip stream"),
         ({"partition=0/orders+0+0000000000.json": b'{"p":0}\n{"p"'}, "does not end with the end of a record"),
         ({"partition=0/orders+0+0000000000.json": b""}, "does not end with the end of a record"),
         ({"a/orders+0+0000000000.json": body_of(2), "b/orders+0+0000000000.json": body_of(2)}, "at the same offset"),

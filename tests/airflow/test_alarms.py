@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
@@ -18,7 +17,7 @@ from kafka_s3.ports import Broker
 from kafka_s3.report.health import Health, look
 from kafka_s3_airflow.alarms import Alarm, Bounds, check, files_in, findings
 from tests.airflow.test_integrity import serialized, write
-from tests.house.test_documents import section
+from tests.house.pages import blocks, page
 from tests.report.test_health import MINUTE_MS, NINE, NOW, Timed
 from tests.support import HOUR_MS
 from tools.parts.kafka import KafkaBroker
@@ -140,28 +139,28 @@ def test_the_example_is_a_dag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "kafka_s3_alarms" in serialized(dag)
 
 
-def readmes_python() -> list[str]:
-    return re.findall(r"```python\n(.*?)```", section("Alarms and metrics"), re.S)
+def pages_python() -> list[str]:
+    return blocks(page("how-to/alarms.md"), "python")
 
 
-def test_readme_s_own_bounds_are_a_task() -> None:
-    """What README shows builds a task that checks what it says."""
+def test_the_pages_own_bounds_are_a_task() -> None:
+    """What the page shows builds a task that checks what it says."""
     from airflow.sdk import DAG
 
     with DAG("mine", schedule=None) as dag:
-        exec(readmes_python()[0], {})
+        exec(pages_python()[0], {})
     operator: Any = dag.task_dict["orders_is_ok"]
     assert operator.python_callable is check
     assert asdict(Bounds(**operator.op_kwargs)).keys() == operator.op_kwargs.keys()
 
 
-def test_readme_s_deadline_can_be_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The DAG that README shows is built, and stored with its deadline and the callback's name."""
+def test_the_pages_deadline_can_be_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The DAG that the page shows is built, and stored with its deadline and the callback's name."""
     (tmp_path / "my_callbacks.py").write_text("def tell_somebody(context, about):\n    print(about)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     path = write(tmp_path, "orders.properties", "orders")
     built: dict[str, Any] = {}
-    code = readmes_python()[1].replace("/opt/kafka-s3/connectors/orders.properties", str(path))
+    code = pages_python()[1].replace("/opt/kafka-s3/connectors/orders.properties", str(path))
     exec(code.replace("\n):", "\n) as dag:"), built)
     stored = serialized(built["dag"])
     assert "my_callbacks.tell_somebody" in stored
@@ -186,12 +185,12 @@ class Exported:
 
     def export(self) -> None:
         from kafka_s3.export.run import run
-        from kafka_s3.wiring import in_threads, make_exporter
+        from kafka_s3.wiring import make_exporter, make_local_execute
         from kafka_s3_airflow.connections import load_connector
         from tests.support import request
 
         settings = load_connector(self.path).settings
-        run(make_exporter(settings), request(), in_threads(settings), lambda _: None)
+        run(make_exporter(settings), request(), make_local_execute(settings), lambda _: None)
 
 
 class Alarms:

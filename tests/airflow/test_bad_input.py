@@ -39,7 +39,7 @@ def say(bench: Bench, dag_id: str, capfd: pytest.CaptureFixture[str]) -> tuple[R
 
 
 def test_files(bench: Bench, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    """A broken file, a name that is no DAG id, two connectors with one name: each has a DAG that says so and whose
+    """A broken file, a name that is not a DAG id, two connectors with one name: each has a DAG that says so and whose
     `plan` fails at once; the good connector beside them runs."""
     folder = bench.folder / "connectors"
     good = CONNECTOR.format(name=bench.name, topic=bench.topic, bucket=bench.bucket)

@@ -112,14 +112,64 @@ def test_connections_that_are_named_and_not_there(connector: Path) -> None:
     assert "export.aws.conn.id=elsewhere: is not an Airflow connection" in str(caught.value)
 
 
-def test_a_role_is_refused(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
-    """A connection that says to assume a role is refused, since its keys alone may be another identity."""
+def test_a_role(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
+    """A connection's role reaches the driver with all that STS is to be told, and its keys assume it."""
+    from kafka_s3.settings import Lookups, load
+    from kafka_s3.settings.credentials import AssumeRole
+    from kafka_s3_airflow.connections import load_connector
+
+    connector.write_text(f"{CONNECTOR}consumer.override.bootstrap.servers=k:9092\n")
+    extra = {
+        "role_arn": "arn:aws:iam::1:role/x",
+        "assume_role_kwargs": {"ExternalId": "4711", "Tags": [{"Key": "team", "Value": "orders"}]},
+        "service_config": {"sts": {"endpoint_url": "https://sts.example.com"}},
+        "config_kwargs": {"use_fips_endpoint": True},
+        "region_name": "eu-central-1",
+    }
+    set_connection(monkeypatch, "aws_default", conn_type="aws", login="AKIA", password="secret", extra=extra)
+    found = load_connector(connector)
+    context = found.driver_context
+    driver = load(connector, lookups=Lookups(), kafka_connection=context.kafka, aws_connection=context.aws)
+    for s3 in (found.settings.s3, driver.settings.s3):
+        assert s3.credentials == AssumeRole(
+            "arn:aws:iam::1:role/x",
+            "Airflow_aws_default",
+            "4711",
+            endpoint="https://sts.example.com",
+            arguments='{"Tags": [{"Key": "team", "Value": "orders"}]}',
+        )
+        assert (s3.access_key_id, s3.use_fips, s3.use_dualstack) == ("AKIA", True, None)
+    set_connection(
+        monkeypatch, "aws_default", conn_type="aws", extra={"config_kwargs": '{"use_dualstack_endpoint": true}'}
+    )
+    assert load_connector(connector).settings.s3.use_dualstack is True
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ({"profile_name": "x"}, "profile_name: is not read here: set AWS_PROFILE"),
+        (
+            {"role_arn": "r", "assume_role_method": "assume_role_with_saml"},
+            "must be one of: assume_role, assume_role_w",
+        ),
+        ({"role_arn": "r", "assume_role_kwargs": "canary"}, "must be a JSON object"),
+        ({"role_arn": "r", "assume_role_kwargs": {"Tag": "canary"}}, "Did you mean Tags?"),
+    ],
+)
+def test_a_role_that_cannot_be_understood(
+    monkeypatch: pytest.MonkeyPatch, connector: Path, extra: dict[str, object], said: str
+) -> None:
+    """What a connection says and is not read here is one problem by its name: keys alone may be another identity."""
     from kafka_s3.errors import ConfigurationError
     from kafka_s3_airflow.connections import load_connector
 
-    set_connection(monkeypatch, "aws_default", conn_type="aws", extra={"role_arn": "arn:aws:iam::1:role/x"})
-    with pytest.raises(ConfigurationError, match="aws_default cannot be used:\n  role_arn: not supported yet"):
+    connector.write_text(f"{CONNECTOR}consumer.override.bootstrap.servers=k:9092\n")
+    set_connection(monkeypatch, "aws_default", conn_type="aws", extra=extra)
+    with pytest.raises(ConfigurationError) as caught:
         load_connector(connector)
+    assert said in str(caught.value)
+    assert "canary" not in str(caught.value)
 
 
 def test_secrets(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:

@@ -247,7 +247,7 @@ def test_a_dag_that_airflow_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connectors folder that cannot be read is a DAG that says so, not silence; an empty one is no DAG."""
+    """A connectors folder that cannot be read is a DAG that says so, not silence; an empty one is not a DAG."""
     bag = bag_of(tmp_path / "nowhere", monkeypatch)
     assert bag.import_errors == {}
     assert "KAFKA_S3_CONNECTORS" in bag.dags["connectors"].doc_md

@@ -13,7 +13,7 @@ from kafka_s3.errors import KafkaUnavailable
 from kafka_s3.ports import Broker
 from kafka_s3.report.health import Health, State, look
 from kafka_s3_airflow.metrics import CONTENT_TYPE, Seen, text
-from tests.house.test_documents import section
+from tests.house.pages import page
 from tests.report.test_health import MINUTE_MS, NINE, NOW, Timed
 from tests.support import HOUR_MS, make_settings
 
@@ -139,9 +139,9 @@ def test_connectors_are_apart(health: Health) -> None:
     assert "text/plain" in CONTENT_TYPE
 
 
-def test_readme_names_every_metric(health: Health) -> None:
+def test_the_page_names_every_metric(health: Health) -> None:
     """The table of metrics lists what is scraped, no more and no less."""
-    table = section("Alarms and metrics").partition("| metric, of each")[2].partition("\n\n")[0]
+    table = page("how-to/alarms.md").partition("| metric, of each")[2].partition("\n\n")[0]
     scraped = {name for name, _, _ in parsed([seen_well(health)])}
     assert set(re.findall(r"`(kafka_s3_\w+)", table)) == scraped
     assert set(re.findall(r"`(\w+)`", table)) >= {state.value for state in State}

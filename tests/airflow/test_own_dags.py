@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from sqlalchemy import select
 from tests.airflow import test_runs
 from tests.airflow.test_integrity import HEAVY, write
 from tests.airflow.test_runs import CONNECTOR, NINE, ROOT, Bench, lines
+from tests.house.pages import blocks, page
 
 bench = test_runs.bench
 
@@ -125,10 +125,9 @@ with DAG("own", schedule=export_schedule(path), start_date=START, params=export_
     assert dag.params.get_param("until").schema["enum"] == ["interval", "now"]
 
 
-def test_the_example_of_readme(own: Own, tmp_path: Path) -> None:
-    """The DAG that README shows is one."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    [text] = [block for block in blocks if "sales.properties" in block]
+def test_the_example_of_the_page(own: Own, tmp_path: Path) -> None:
+    """The DAG that the page shows is one."""
+    [text] = blocks(page("tutorials/own-dag.md"), "python")
     path = write(tmp_path, "sales.properties", "sales")
     own.write(text.replace("/etc/kafka-s3/sales.properties", str(path)))
     dag = own.dag("sales")
@@ -136,6 +135,16 @@ def test_the_example_of_readme(own: Own, tmp_path: Path) -> None:
     assert dag.task_ids == ["before", "sales.plan", "sales.export", "sales.complete", "after"]
     assert dag.timetable.expression == "0 * * * *"
     assert "Topics: `sales-topic`" in dag.doc_md
+
+
+@pytest.mark.parametrize("path", ["install/airflow.md", "install/managed.md"])
+def test_the_dag_files_of_the_install_pages(own: Own, path: str) -> None:
+    """The DAG file that a page of the installation shows makes a DAG of every file in its folder."""
+    (own.folder / "connectors").mkdir()
+    write(own.folder / "connectors", "orders.properties", "orders")
+    [text] = blocks(page(path), "python")
+    own.write(text.replace("/opt/kafka-s3/connectors", str(own.folder / "connectors")))
+    assert own.dag("orders").task_ids[:1] == ["plan"]
 
 
 def test_importing_the_package_costs_nothing() -> None:
@@ -178,7 +187,7 @@ with DAG("own", schedule=export_schedule("{bad}"), start_date=START, doc_md=expo
 
 
 def test_wrong_retries_leave_the_dag_as_it_is(own: Own, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An environment variable that is no number is the group's problem, not an import error."""
+    """An environment variable that is not a number is the group's problem, not an import error."""
     monkeypatch.setenv("KAFKA_S3_RETRIES", "many")
     path = write(tmp_path, "a.properties", "a")
     own.write(f"""
@@ -281,7 +290,7 @@ for name, params in {{"form": export_params(), "none": {{}}}}.items():
     with pytest.raises(ParamValidationError, match="until: 'later' is not one of \\['interval', 'now'\\]"):
         own.run("form", conf={"until": "later"})
     for dag_id, conf, says in (
-        ("none", {"until": "later"}, "until=later is none of interval, now"),
+        ("none", {"until": "later"}, "until=later is not one of interval, now"),
         ("form", {"Until": "now"}, "sets Until, which is not a parameter: write until"),
     ):
         run = own.run(dag_id, conf=conf)

@@ -308,6 +308,7 @@ def cluster(bench: Bench) -> None:
     bench.monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("break_it", "says"),
     [

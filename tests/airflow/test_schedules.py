@@ -56,7 +56,7 @@ def test_presets(tmp_path: Path, preset: str) -> None:
     assert dag.timetable.infer_manual_data_interval(run_after=now) == theirs
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(expressions, st.integers(ms(pendulum.datetime(2024, 1, 1)), ms(pendulum.datetime(2027, 1, 1))), st.booleans())
 def test_in_utc_airflow_is_answered_as_its_own_cron_answers(expression: str, now_ms: int, catchup: bool) -> None:
     """The next runs and a manual run's interval are those of Airflow's own timetable for the same expression."""

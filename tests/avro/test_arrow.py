@@ -262,7 +262,7 @@ def test_connects_small_numbers_have_their_ranges(kind: str, bound: int) -> None
     values = [{"m": [{"a": number, "b": None}]} for number in (-bound - 1, -bound, bound - 1, bound)]
     found = misfits(values, schema)
     assert found.keys() == {0, 3}
-    assert plain(found[3], content=True) == f"the field m.[].{{}} is {bound}, which is no {kind}, its connect.type"
+    assert plain(found[3], content=True) == f"the field m.[].{{}} is {bound}, which is not an {kind}, its connect.type"
     assert from_values(values[1:3], schema).to_pylist() == [
         {"m": [[("a", -bound), ("b", None)]]},
         {"m": [[("a", bound - 1), ("b", None)]]},
@@ -277,7 +277,7 @@ def test_a_schema_that_holds_all_its_values_is_not_searched() -> None:
 
 
 def test_nulls_of_records_and_branches_are_nulls() -> None:
-    """A null in a union of several types is no value at all, and a branch's null parts stay apart from it."""
+    """A null in a union of several types is not a value at all, and a branch's null parts stay apart from it."""
     inner = {"type": "record", "name": "I", "fields": [{"name": "q", "type": "long"}]}
     schema = schema_of({"type": "array", "items": ["null", "string", inner]})
     array = from_values([[None, Branch("I", {"q": 1}), Branch("string", "")], []], schema)
@@ -322,8 +322,8 @@ def _again(avro: Any) -> Any:
         (doubling(40), "the schema has more than 10000 fields"),
         (nested({"type": "array"}, "items", DEPTH_MAX + 1), "lies more than 48 types deep"),
         (nested({"type": "map"}, "values", DEPTH_MAX + 1), "lies more than 48 types deep"),
-        ("n.Nowhere", "n.Nowhere is no type of Avro, and none that the schema defines before"),
-        ({"type": 7}, 'this is no Avro schema (TypeError): {"type":7}'),
+        ("n.Nowhere", "n.Nowhere is neither a type of Avro nor one that the schema defines before"),
+        ({"type": 7}, 'this is not an Avro schema (TypeError): {"type":7}'),
     ],
 )
 def test_what_cannot_be_columns_is_said(avro: Any, said: str) -> None:

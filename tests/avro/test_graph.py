@@ -45,7 +45,7 @@ OF_JSON = {
     "avro/model.py",
     "avro/parse.py",
     "settings/converters.py",
-    *(f"values/converters/connect_{each}.py" for each in ("avro", "fast", "parse", "schema", "values", "weight")),
+    *(f"values/converters/connect_{each}.py" for each in ("avro", "fast", "schema", "text_parser", "values", "weight")),
     "values/converters/header_texts.py",
     # TimestampConverter's target types, and the schemas that a transform of the user's own sees and gives.
     *("settings/transforms/kafka.py", "values/transforms/timestamps.py", "values/transforms/user_defined.py"),

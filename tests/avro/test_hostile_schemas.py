@@ -49,6 +49,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("form", ["JsonFormat", "AvroFormat", "ParquetFormat"])
 @pytest.mark.parametrize("kind", ["nulls", "empty records", "deep records"])
 def test_values_without_bytes_take_bounded_memory(kind: str, form: str) -> None:

@@ -129,8 +129,8 @@ NEVER: list[tuple[Any, ...]] = [
         record(("a", record(("b", "int"), name="n.A"))),
         "a.b: long",
     ),
-    ("text and bytes", "string", "bytes", "the value: string is not to be read as bytes"),
-    ("bytes and text", "bytes", "string", "bytes is not to be read as string"),
+    ("text and bytes", "string", "bytes", "the value: string cannot be read as bytes"),
+    ("bytes and text", "bytes", "string", "bytes cannot be read as string"),
     ("another name", record(), record(name="n.S"), "record n.R"),
     ("items", {"type": "array", "items": "string"}, {"type": "array", "items": "int"}, "[]: string"),
     ("a symbol less", enum_of("A", "B"), enum_of("B"), "it lacks the symbol A"),
@@ -139,7 +139,7 @@ NEVER: list[tuple[Any, ...]] = [
         "a branch less",
         BRANCHES,
         ["null", "int", "boolean", record(("a", "int"), name="n.A")],
-        "string is not to be read as int",
+        "string cannot be read as int",
     ),
     (
         "another unit",
@@ -164,10 +164,10 @@ NEVER: list[tuple[Any, ...]] = [
         "a default of another type",
         record(),
         record(("a", "int", "x")),
-        'a: the default "x" is no value of its type (int)',
+        'a: the default "x" is not a value of its type (int)',
     ),
-    ("a default too large", record(), record(("a", "int", 2**31)), "the default 2147483648 is no value"),
-    ("no schema", "int", "n.Unknown", "n.Unknown is no type of Avro"),
+    ("a default too large", record(), record(("a", "int", 2**31)), "the default 2147483648 is not a value"),
+    ("no schema", "int", "n.Unknown", "n.Unknown is neither a type of Avro"),
 ]
 
 

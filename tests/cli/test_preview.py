@@ -154,7 +154,7 @@ def test_a_bad_record_ends_with_status_1_and_one_line(tmp_path: Path) -> None:
         ([{"offset": 1}, {"offset": 1}], "line 2: offset 1 of orders-0 comes after 1"),
         ([{"offset": 5}, "", {"offset": 4}], "line 3"),
         ([{"offset": 0, "partition": -1}], "partition -1"),
-        ([{"offset": 0, "topic": "another"}], "'another' is none of the connector's"),
+        ([{"offset": 0, "topic": "another"}], "'another' is not one of the connector's"),
         ([{"offset": 0, "value": 1, "value_base64": ""}], "both value and value_base64"),
         ([{"offset": 0, "key_base64": "=="}], "key_base64 is not base64"),
         ([{"offset": 0, "headers": ["a"]}], "line 1"),
@@ -168,7 +168,7 @@ def test_a_bad_record_ends_with_status_1_and_one_line(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_status_2_and_names_the_line(tmp_path: Path, lines: list[object], said: str) -> None:
-    """A line that is no record is a usage error with its number; nothing is printed or written."""
+    """A line that is not a record is a usage error with its number; nothing is printed or written."""
     result = _preview(tmp_path, lines, "--out", tmp_path / "out", behavior_on_null_values="ignore")
     assert result.exit_code == 2, result.output
     assert said in result.stderr

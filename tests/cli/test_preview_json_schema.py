@@ -3,6 +3,7 @@
 import base64
 import json
 from pathlib import Path
+from uuid import UUID
 
 from click.testing import Result
 
@@ -49,8 +50,23 @@ def test_a_schema_whose_reference_is_missing(tmp_path: Path) -> None:
     assert "it refers to shop/country.json" in json.loads(result.stdout)["rejected"]["error"]
 
 
+def test_a_schema_of_glue(tmp_path: Path) -> None:
+    """<id of a version>.json is that version of AWS Glue; what reads it is Glue's converter, by its full name."""
+    id = UUID(int=7)
+    (tmp_path / f"{id}.json").write_text(json.dumps({"type": "object", "properties": {"n": {"type": "integer"}}}))
+    glue = {"value.converter": "com.amazonaws.services.schemaregistry.kafkaconnect.jsonschema.JsonSchemaConverter"}
+    plain = {name: value for name, value in PLAIN.items() if not name.startswith("value.converter")}
+    config = write_properties(tmp_path / "orders.properties", plain | glue)
+    records = tmp_path / "records.jsonl"
+    value = base64.b64encode(b"\3\0" + id.bytes + b'{"n": 5}').decode()
+    records.write_text(json.dumps({"offset": 0, "value_base64": value}) + "\n")
+    result = call("preview", config, "--records", records, "--schemas", tmp_path, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out" / json.loads(result.stdout)["key"]).read_bytes() == b'{"n":5.0}\n'
+
+
 def test_schemas_that_are_not_given(tmp_path: Path) -> None:
-    """Without a folder the command says what it needs; a file that is no JSON is refused by its name."""
+    """Without a folder the command says what it needs; a file that is not JSON is refused by its name."""
     refused = _preview(tmp_path, b"")
     assert refused.exit_code == 2
     assert "Schemas are read by JsonSchemaConverter: give them as --schemas DIR with <id>.json." in refused.stderr

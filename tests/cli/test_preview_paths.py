@@ -75,9 +75,9 @@ def test_a_dozen_records_by_hours(tmp_path: Path) -> None:
         (f"{folder}/hour=12/orders+0+0000000005.json", 2, 5, 8, "end_of_range"),
         (f"{folder}/hour=12/orders+1+0000000000.json", 2, 0, 1, "end_of_range"),
     ]
-    assert _rejected(result) == [(0, 9, "field meta.at is a boolean, which is no time")]
+    assert _rejected(result) == [(0, 9, "field meta.at is a boolean, which is not a time")]
     assert result.stderr == (
-        "A bad record at topic orders partition 0 offset 9: field meta.at is a boolean, which is no time;"
+        "A bad record at topic orders partition 0 offset 9: field meta.at is a boolean, which is not a time;"
         " its partition ends in front of it (errors.tolerance=none).\n"
     )
 
@@ -127,16 +127,16 @@ def test_a_dozen_records_by_fields(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("at", "said"),
     [
-        (None, "field meta.at is null, which is no time"),
-        ({"ms": 1}, "field meta.at is an object, which is no time"),
+        (None, "field meta.at is null, which is not a time"),
+        ({"ms": 1}, "field meta.at is an object, which is not a time"),
         (1e300, "field meta.at is a number with a fraction, which is out of range"),
-        ("yesterday", "field meta.at is text of 9 characters, which is no time"),
-        ("2024-07-01 10:00:00", "field meta.at is text of 19 characters, which is no time"),
+        ("yesterday", "field meta.at is text of 9 characters, which is not a time"),
+        ("2024-07-01 10:00:00", "field meta.at is text of 19 characters, which is not a time"),
         ("2026-03-29T02:30:00", "The clocks of Europe/Berlin skip that time, and the text has no offset"),
     ],
 )
 def test_what_is_no_time_is_said_in_one_sentence(tmp_path: Path, at: object, said: str) -> None:
-    """The field, what it holds, and why that is no time; exit status 1 and no traceback."""
+    """The field, what it holds, and why that is not a time; exit status 1 and no traceback."""
     result = _preview(tmp_path, _HOURLY, [_at(0, at)])
     assert result.exit_code == 1
     assert said in result.stderr

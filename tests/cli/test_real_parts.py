@@ -231,6 +231,7 @@ def test_a_broker_that_is_down_is_said(connector: ConnectorFile, closed_port: st
     assert closed_port in run.stderr
 
 
+@pytest.mark.heavy
 def test_a_bucket_that_is_missing_is_said(connector: ConnectorFile) -> None:
     """run ends with 78, which nobody retries, the others with 1; the bucket is named, without a traceback."""
     connector.client.delete_bucket(Bucket=connector.bucket)
@@ -265,6 +266,7 @@ def test_a_silent_store_is_status_75(connector: ConnectorFile, closed_port: str)
     assert _call(connector, "verify").exit_code == 1
 
 
+@pytest.mark.heavy
 def test_a_run_on_spark_is_the_same_and_leaves_no_files(connector: ConnectorFile, java_home: str) -> None:
     """--spark exports through a driver of its own; its folder is removed; with nothing new no JVM starts."""
     connector.produce(5)

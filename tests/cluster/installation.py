@@ -266,7 +266,7 @@ def _run_by_airflows_services(here: Installation) -> None:
 
 
 def _secrets() -> dict[str, str]:
-    """A value for every variable of the file, as README makes them."""
+    """A value for every variable of the file, as docs/install/docker.md makes them."""
     names = set(re.findall(r"\$\{(\w+):\?", (ROOT / "docker-compose.yml").read_text()))
     return {name: secrets.token_hex(16) for name in names} | {"AIRFLOW_FERNET_KEY": Fernet.generate_key().decode()}
 

@@ -134,7 +134,7 @@ def test_times_from_1970_to_2100(make_world: Make) -> None:
 
 @pytest.mark.parametrize("at", [-1, -2, -315_619_200_000], ids=["none", "-2", "1960"])
 def test_without_a_timestamp(make_world: Make, at: int) -> None:
-    """Kafka keeps -1, which is no timestamp, and whatever else is below 0, also times of before 1970: Connect takes
+    """Kafka keeps -1, which is not a timestamp, and whatever else is below 0, also times of before 1970: Connect takes
     none of them for a time, and neither does the export, which has the record all the same."""
     world = make_world({"export.envelope": "partition,offset,timestamp"}).create()
     world.send(0, timestamp_ms=1000)

@@ -114,6 +114,7 @@ def test_age_deletes_nothing_where_a_topic_is_only_compacted(real: RealCluster, 
     assert real.broker.retention_ms([both, compact]) == {both: 90_000, compact: None}
 
 
+@pytest.mark.heavy
 def test_compaction(topic_name: str) -> None:
     """Holes that the log cleaner left are passed over, wherever a range begins or ends."""
     compact = {

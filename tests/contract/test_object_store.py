@@ -169,6 +169,7 @@ def test_list_limit(store: ObjectStore) -> None:
     assert keys(store.list("p/", limit=0)) == []
 
 
+@pytest.mark.heavy
 def test_list_goes_on_after_1000_keys(store: ObjectStore) -> None:
     """One request answers at most 1000 keys; the listing has them all, once, in order, up to the limit."""
     names = [f"n/{number:04d}" for number in range(1003)]

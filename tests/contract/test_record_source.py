@@ -338,7 +338,7 @@ def test_range_of_holes_only(cluster: Cluster, tp: TopicPartition) -> None:
 
 
 def test_marker_of_a_committed_transaction(cluster: Cluster, tp: TopicPartition) -> None:
-    """The marker that commits a transaction holds an offset and is no record."""
+    """The marker that commits a transaction holds an offset and is not a record."""
     with cluster.transaction(tp, *made(2)):
         pass
     cluster.append(tp, *made(1))

@@ -78,7 +78,7 @@ def test_a_schema_by_its_id(world: RegistryUnderTest, topic_name: str) -> None:
 
 @pytest.mark.parametrize("id", [2**31 - 1, 2**31, 2**40, 0, -1, -(2**31)])
 def test_no_such_id(world: RegistryUnderTest, id: int) -> None:
-    """An id that nobody was given is no schema, whatever number a record holds."""
+    """An id that nobody was given is not a schema, whatever number a record holds."""
     registry = world.opened()
     assert registry.schema(id) is None
     assert registry.schema(id) is None

@@ -288,7 +288,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(STEPS, min_size=5, max_size=15))
 def test_whatever_happened_before(steps: list[tuple[str, Any]]) -> None:
     """Over converters that change, rewinds, truncated and recreated topics: what is sent is a letter of the export at

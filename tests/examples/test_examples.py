@@ -21,7 +21,7 @@ from kafka_s3.export.run import run
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.settings import Lookups, load
 from kafka_s3.settings.properties import render
-from kafka_s3.wiring import in_threads, make_exporter
+from kafka_s3.wiring import make_exporter, make_local_execute
 from tests.adapters.test_letter_topic import read
 from tests.cli.command import call, write_properties
 from tests.examples import confluent, guide
@@ -166,7 +166,11 @@ def _as_avro(place: Place, example: Example, registry: SchemaRegistry) -> dict[s
     return {name: registry.url for name in example.properties if name.endswith(".schema.registry.url")}
 
 
-@pytest.mark.parametrize("example", RUN, ids=lambda example: example.name)
+@pytest.mark.parametrize(
+    "example",
+    # a second each: `make test` takes every third
+    [pytest.param(each, id=each.name, marks=[pytest.mark.heavy] * bool(n % 3)) for n, each in enumerate(RUN)],
+)
 def test_it_exports_every_record_once_under_the_keys_it_says(
     place: Place, example: Example, request: pytest.FixtureRequest
 ) -> None:
@@ -206,7 +210,7 @@ def test_keys_may_come_from_a_backend_for_secrets(place: Place) -> None:
     secrets = {"aws/access-key": place.moto.access_key, "aws/secret-key": place.moto.secret_key}
     settings = load(config, lookups=Lookups(secrets=secrets.get)).settings
     assert (settings.s3.access_key_id, settings.s3.secret_access_key) == ("testing", "testing")
-    report = run(make_exporter(settings), RunRequest("r", 1, None, START_MS), in_threads(settings), print)
+    report = run(make_exporter(settings), RunRequest("r", 1, None, START_MS), make_local_execute(settings), print)
     assert report.exit_status == 0
     assert isinstance(guide.SECRET_KEYS.outcome, Runs)
     assert place.objects() == place.expected(guide.SECRET_KEYS.outcome)

@@ -218,7 +218,7 @@ BADS = {
         VALUE,
     ),
     "wrong type": Bad(
-        ENVELOPE, ENVELOPED, given_record(versioned({"n": "x"}, ("n", "int32"))), 'n: "x" is no int32', VALUE
+        ENVELOPE, ENVELOPED, given_record(versioned({"n": "x"}, ("n", "int32"))), 'n: "x" is not an int32', VALUE
     ),
     "missing value": Bad(
         ENVELOPE, ENVELOPED, given_record(versioned({}, ("n", "int32"))), "n: null or missing, but required", VALUE
@@ -227,11 +227,11 @@ BADS = {
         {"value.converter": "LongConverter"},
         given_record(bytes(8)),
         given_record(b"abc"),
-        "3 bytes are no long: it has 8",
+        "3 bytes are not a long: it has 8",
         VALUE,
     ),
     "missing field": Bad(BY_FIELD, JSON, given_record(b'{"m":1}'), "field n is missing; there are m (a whole number)"),
-    "field that is no path": Bad(
+    "field that is not a path": Bad(
         BY_FIELD,
         JSON,
         given_record(b'{"n":[1]}'),
@@ -241,7 +241,7 @@ BADS = {
         BY_TIME,
         JSON,
         given_record(b'{"n":"soon"}'),
-        "field n is 'soon', which is no time: Invalid format: 'soon' is no timestamp. Allowed are milliseconds "
+        "field n is 'soon', which is not a time: Invalid format: 'soon' is not a timestamp. Allowed are milliseconds "
         "since 1970 and ISO 8601, such as 2015-04-02T10:30:15.123+02:00 or 2015-04-02.",
     ),
     "missing time": Bad(BY_TIME, JSON, given_record(b"{}"), "field n is missing; there are no fields"),
@@ -256,7 +256,7 @@ BADS = {
         KEYS, JSON, given_record(b'{"n":1}', key=None), "the key is null, and store.kafka.keys=true wants one"
     ),
     "key of a wrong size": Bad(
-        LONG_KEYS, given_record(b"{}", key=bytes(8)), JSON, "its key: 2 bytes are no long: it has 8", KEY
+        LONG_KEYS, given_record(b"{}", key=bytes(8)), JSON, "its key: 2 bytes are not a long: it has 8", KEY
     ),
     "tombstone without a key": Bad(
         WRITE, JSON, given_record(None, key=None), "the key is null, and store.kafka.keys=true wants one"

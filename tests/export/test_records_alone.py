@@ -179,7 +179,7 @@ def test_what_nobody_expected_is_one_ranges(error: Exception, said: str) -> None
 
 @pytest.mark.parametrize("order", [KeyboardInterrupt(), SystemExit(3)], ids=["interrupt", "exit"])
 def test_an_order_to_stop_is_no_failure(order: BaseException) -> None:
-    """It leaves the range, and is no record's reason."""
+    """It leaves the range, and is not a record's reason."""
     world = world_with()
     world.produce(*given(b"0"))
 

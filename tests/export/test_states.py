@@ -119,7 +119,7 @@ def test_a_window_is_swept_once_it_is_committed() -> None:
 
 
 def test_a_range_that_was_not_accounted_for_is_refused() -> None:
-    """A range of three offsets with two records is no accounted range, whoever makes it."""
+    """A range of three offsets with two records is not an accounted range, whoever makes it."""
     done = RangeEntry(
         topic="t",
         partition=0,

@@ -86,7 +86,7 @@ def test_no_room_for_sparks_own_files(make_connector: Make) -> None:
         environment={"SPARK_LOCAL_DIRS": str(connector.temporary)},
     )
     assert run.wait() == EXIT_TEMPORARY, run.said()
-    assert "There can be no folder for Spark's temporary files" in run.said()
+    assert "No folder for Spark's temporary files can be made" in run.said()
     assert "let SPARK_LOCAL_DIRS or TMPDIR name a folder that has some" in run.said()
     assert "Traceback" not in run.said()
 

@@ -160,7 +160,7 @@ ops: st.SearchStrategy[Callable[[Attacked], None]] = st.one_of(
 
 
 @given(st.lists(ops, min_size=3, max_size=25), st.booleans())
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 def test_a_collection_finds_exactly_what_the_rule_allows(
     history: list[Callable[[Attacked], None]], adopted: bool
 ) -> None:

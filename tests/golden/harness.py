@@ -23,10 +23,12 @@ from click.testing import CliRunner
 from kafka_s3 import cli
 from kafka_s3.adapters.memory import MemoryBroker, MemoryDeadLetters, MemoryRegistry, MemoryStore
 from kafka_s3.errors import KafkaUnavailable
+from kafka_s3.ports import RegisteredSchema
 from kafka_s3.records import Record
 
 S3_STORE = "kafka_s3.adapters.s3.S3Store"
 REGISTRY = "kafka_s3.adapters.registry.ConfluentRegistry"
+GLUE = "kafka_s3.adapters.s3.glue.GlueRegistry"
 KAFKA_BROKER = "kafka_s3.adapters.kafka.KafkaBroker"
 KAFKA_SOURCE = "kafka_s3.adapters.kafka.KafkaSource"
 DEAD_LETTER_TOPIC = "kafka_s3.adapters.kafka.DeadLetterTopic"
@@ -72,16 +74,19 @@ class GoldenExport:
         *,
         topics: Mapping[str, int] | None = None,
         schemas: Sequence[tuple[str, str]] = (),
+        schema_type: str = "AVRO",
+        versions: Sequence[RegisteredSchema] = (),
         batch_records: int = 7,
     ) -> None:
-        """`schemas`: subjects and texts, which get the ids 1, 2, …"""
+        """`schemas`: subjects and texts, which get the ids 1, 2, … `versions`: of Glue's registry."""
         self.folder = folder
-        self.store, self.letters, self.registry = MemoryStore(), MemoryDeadLetters(), MemoryRegistry()
+        self.store, self.letters = MemoryStore(), MemoryDeadLetters()
+        self.registry = MemoryRegistry({each.id: each for each in versions})
         self.broker = MemoryBroker(topics=list(topics or {"orders": 1}), batch_records=batch_records)
         for topic, partitions in (topics or {"orders": 1}).items():
             self.broker.create_topic(topic, partitions)
         for subject, text in schemas:
-            self.registry.register(subject, text)
+            self.registry.register(subject, text, type=schema_type)
         self.now_ms = NOON_MS
         self.ends: dict[tuple[str, int], int] = {}
         self._chance = itertools.count(1)
@@ -121,6 +126,7 @@ class GoldenExport:
             for place, made in (
                 (S3_STORE, lambda *_: self.store),
                 (REGISTRY, lambda *_: self.registry.again()),
+                (GLUE, lambda *_: self.registry.again()),
                 (KAFKA_BROKER, lambda *_: self.broker),
                 (KAFKA_SOURCE, lambda *_: self.broker),
                 (DEAD_LETTER_TOPIC, lambda *_: self._sink()),

@@ -313,7 +313,7 @@ def _beside(folder: Path) -> Documents:
     stored = {"store.kafka.keys": "true", "store.kafka.headers": "true", "behavior.on.null.values": "write"}
     properties = {**_TOLERANT, **kind.properties, **stored, "format.class": "AvroFormat", "flush.size": "9"}
     story = Story(folder)
-    story.world = GoldenExport(folder, properties, schemas=kind.schemas)
+    story.world = GoldenExport(folder, properties, **kind.known)
     story.world.produce(*kind.records(), holes=3)
     story.run()
     story.announce()

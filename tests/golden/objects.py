@@ -130,7 +130,7 @@ def _export(folder: Path, kind: RecordKind, properties: Properties) -> tuple[int
         "errors.tolerance": "all",
         "export.errors.fraction.attention": "1",
     }
-    world = GoldenExport(folder, {**tolerant, **kind.properties, **properties}, schemas=kind.schemas)
+    world = GoldenExport(folder, {**tolerant, **kind.properties, **properties}, **kind.known)
     world.produce(*kind.records(), holes=2)
     status, _ = world.call("run", "--until-now", "--run-id", "golden", "--json")
     return status, world
@@ -177,8 +177,8 @@ def cases() -> Iterator[tuple[str, Case]]:
     yield from _beside()
 
 
-_RICH = ("Avro", "Json envelope", "Json plain", "Json typed", "String", "ByteArray")
-_PARTED = (*_RICH[:5], "Long")
+_RICH = ("Avro", "Json envelope", "Json plain", "Json typed", "String", "ByteArray", "Protobuf", "Json schema")
+_PARTED = (*_RICH[:5], "Long", "Protobuf", "Json schema")
 _WHOLLY = ("Avro", "Json plain")  # with every option
 _FOR_ALL = ("envelope", "envelope and nulls", "nulls written", "backward")
 
@@ -201,6 +201,8 @@ def _beside() -> Iterator[tuple[str, Case]]:
             {**kinds()["Json plain"].properties, **keys},
             kind.values,
             [("orders-key", text) for _, text in kind.schemas],
+            schema_type=kind.schema_type,
+            versions=kind.versions,
         )
         yield f"beside/keys/{name}/{file}", _keys_case(turned)
         enveloped = {**FILES[file], **kind.side, "export.envelope": "key"}
@@ -266,7 +268,7 @@ def _keys_case(kind: RecordKind, properties: Properties | None = None) -> Case:
             replace(given, value=b'{"id": %d}' % number, key=given.value) for number, given in enumerate(kind.records())
         ]
         tolerant = {"errors.tolerance": "all", "export.errors.fraction.attention": "1"}
-        world = GoldenExport(folder, {**tolerant, **kind.properties, **(properties or {})}, schemas=kind.schemas)
+        world = GoldenExport(folder, {**tolerant, **kind.properties, **(properties or {})}, **kind.known)
         world.produce(*records)
         status, _ = world.call("run", "--until-now", "--run-id", "golden", "--json")
         if status == 78:

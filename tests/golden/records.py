@@ -9,7 +9,7 @@ import io
 import itertools
 import json
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -19,6 +19,8 @@ from uuid import UUID
 
 import fastavro
 
+from kafka_s3.ports import RegisteredSchema
+from tests.golden import registered
 from tests.golden.harness import NOON_MS, Given
 
 COUNT = 40
@@ -27,12 +29,20 @@ _MINUTES = 7 * 60_000  # between two records
 
 @dataclass(frozen=True)
 class RecordKind:
-    """Properties of a converter (of values), and values for it. `schemas`: subjects and texts, the ids 1, 2, …"""
+    """Properties of a converter (of values), and values for it. `schemas`: subjects and texts, the ids 1, 2, …
+    `versions`: of Glue's registry."""
 
     properties: Mapping[str, str]
     values: Sequence[bytes | None]
     schemas: Sequence[tuple[str, str]] = ()
     side: Mapping[str, str] = field(default_factory=dict)  # the same converter's properties for keys
+    schema_type: str = "AVRO"
+    versions: Sequence[RegisteredSchema] = ()
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """What its registry knows."""
+        return {"schemas": self.schemas, "schema_type": self.schema_type, "versions": self.versions}
 
     def records(self) -> list[Given]:
         return around(self.values)
@@ -281,6 +291,27 @@ def _of(name: str, values: Sequence[bytes | None]) -> RecordKind:
     return RecordKind({"value.converter": f"{name}Converter"}, values, side={"key.converter": f"{name}Converter"})
 
 
+_GLUE_JSON = "com.amazonaws.services.schemaregistry.kafkaconnect.jsonschema.JsonSchemaConverter"
+
+
+def _rows() -> list[dict[str, Any]]:
+    return [row(number) for number in range(COUNT)]
+
+
+def _registered(
+    converter: str,
+    values: Callable[[Sequence[dict[str, Any]]], Iterable[bytes | None]],
+    texts: Sequence[str],
+    schema_type: str,
+) -> RecordKind:
+    sides = {
+        side: {f"{side}.converter": converter, f"{side}.converter.schema.registry.url": "http://registry:8081"}
+        for side in ("value", "key")
+    }
+    schemas = [("orders-value", text) for text in texts]
+    return RecordKind(sides["value"], list(values(_rows())), schemas, sides["key"], schema_type)
+
+
 @cache
 def kinds() -> Mapping[str, RecordKind]:
     """By name: a converter and what changes what it takes."""
@@ -290,19 +321,27 @@ def kinds() -> Mapping[str, RecordKind]:
     url = {"schema.registry.url": "http://registry:8081"}
     avro = {"value.converter": "AvroConverter", **{f"value.converter.{name}": value for name, value in url.items()}}
     avro_key = {"key.converter": "AvroConverter", **{f"key.converter.{name}": value for name, value in url.items()}}
-    registered = [("orders-value", json.dumps(each)) for each in (FIRST, SECOND, THIRD)]
+    avro_texts = [("orders-value", json.dumps(each)) for each in (FIRST, SECOND, THIRD)]
     trees = [framed(1, TREE, _tree(number, 3)) for number in range(20)]
     json_ = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
     json_key = {"key.converter": "JsonConverter", "key.converter.schemas.enable": "false"}
     enveloped = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "true"}
     enveloped_key = {"key.converter": "JsonConverter", "key.converter.schemas.enable": "true"}
     return {
-        "Avro": RecordKind(avro, list(_avro()), registered, avro_key),
+        "Avro": RecordKind(avro, list(_avro()), avro_texts, avro_key),
         "Avro recursive": RecordKind(avro, trees, [("orders-value", json.dumps(TREE))], avro_key),
         "Json envelope": RecordKind(enveloped, list(_envelope()), side=enveloped_key),
         "Json plain": RecordKind(json_, list(_plain_json()), side=json_key),
         "Json typed": RecordKind(
             {**json_, "export.value.schema": json.dumps(TYPED)}, list(_typed_json()), side=json_key
+        ),
+        "Protobuf": _registered("ProtobufConverter", registered.protobuf, registered.PROTOS, "PROTOBUF"),
+        "Json schema": _registered("JsonSchemaConverter", registered.json_schema, registered.JSON_SCHEMAS, "JSON"),
+        "Glue json schema": RecordKind(
+            {"value.converter": _GLUE_JSON},
+            list(registered.glue_json_schema(_rows())),
+            side={"key.converter": _GLUE_JSON},
+            versions=registered.GLUE_VERSIONS,
         ),
         "String": _of("String", texts),
         "ByteArray": _of("ByteArray", texts),

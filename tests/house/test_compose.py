@@ -17,6 +17,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from kafka_s3.spark.encryption import in_clear
+from tests.house.pages import page
 from tools.parts import compose
 from tools.parts.errors import PartError
 from tools.parts.kafka import KAFKA_VERSION
@@ -27,7 +28,7 @@ FILE = ROOT / "docker-compose.yml"
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 ONE_SHOT = {"init"}
-VARIABLE = r"\$\{[A-Z0-9_]+:\?see README\}"
+VARIABLE = r"\$\{[A-Z0-9_]+:\?see docs/install/docker.md\}"
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +179,7 @@ def test_the_image_has_the_versions_of_the_constraints() -> None:
     assert lines == [
         "--require-hashes --requirement tools/requirements/build.txt",
         "--require-hashes --no-build-isolation --requirement tools/requirements/image.txt",
-        '--no-build-isolation --no-deps ".[postgres]"',
+        '--no-build-isolation --no-deps ".[airflow,spark,postgres,protobuf,msk]"',
     ]
     pins = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "tools" / "requirements" / "image.txt").read_text(), re.M))
     assert {"apache-airflow", "pyspark", "pyspark-client", "confluent-kafka", "boto3"} <= set(pins)
@@ -210,9 +211,9 @@ def _instructions(name: str) -> list[str]:
     return re.findall(rf"^{name} (.+)$", DOCKERFILE, re.M)
 
 
-def test_the_command_of_readme_makes_every_variable(tmp_path: Path) -> None:
-    """README's command writes .env, for the owner only, with a random value for each variable of the file."""
-    command = next(line for line in (ROOT / "README.md").read_text().splitlines() if line.endswith("> .env)"))
+def test_the_command_of_the_page_makes_every_variable(tmp_path: Path) -> None:
+    """The page's command writes .env, for the owner only, with a random value for each variable of the file."""
+    command = next(line for line in page("install/docker.md").splitlines() if line.endswith("> .env)"))
     made = []
     for name in ("one", "two"):
         folder = tmp_path / name

@@ -1,8 +1,6 @@
-"""README says what is so: its commands, its keys and the tests that it names exist."""
+"""The documentation says what is so: its commands, its keys and the tests that it names exist."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,43 +9,44 @@ from kafka_s3.bucket.window import of_window
 from kafka_s3.dead_letter import reported_key
 from kafka_s3.log.entries import Interval
 from kafka_s3.naming import DataName, KeyLayout, LogLayout, format_data_key, format_epoch, marker_key
+from tests.cli.command import call
+from tests.house.pages import PAGES, ROOT, blocks, name_of, page
 from tests.support import make_settings
 
-ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
+GUARANTEES = page("reference/guarantees.md")
 
 
-def section(title: str) -> str:
-    """The text of one section of README."""
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", README, re.M | re.S)
-    assert found is not None, f"README has no section {title}"
-    return found[1]
+def test_readme_is_short() -> None:
+    """README stays below 150 lines; the rest is in docs/."""
+    assert len(README.splitlines()) < 150
 
 
-def test_the_make_targets_of_readme_exist() -> None:
-    """Every `make` command that README names is a target of the Makefile."""
+def test_the_make_targets_of_the_pages_exist() -> None:
+    """Every `make` command that a page names is a target of the Makefile."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
-    named = set(re.findall(r"(?:`|^    )make ([a-z-]+)", README, re.M))
+    texts = [each.read_text() for each in PAGES]
+    written = [*texts, *(f"`{line}" for text in texts for block in blocks(text, "sh") for line in block.splitlines())]
+    named = {name for text in written for name in re.findall(r"`make ([a-z-]+)", text)}
 
     assert {"demo", "test", "test-all", "ui"} <= named
     assert named <= targets
 
 
 def test_the_table_of_commands_is_the_command_line() -> None:
-    """README's table of commands lists exactly the commands of `kafka-s3`, and each has help."""
+    """The table of commands lists exactly the commands of `kafka-s3`, and each has help."""
     from kafka_s3.cli import COMMANDS
 
-    named = set(re.findall(r"^\| `kafka-s3 ([a-z]+)", section("Commands"), re.M))
+    named = set(re.findall(r"^\| `kafka-s3 ([a-z]+)", page("reference/commands.md"), re.M))
 
     assert named == set(COMMANDS)
     for name in named:
-        command = [sys.executable, "-m", "kafka_s3.cli", name, "--help"]
-        assert "Usage:" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert f"Usage: main {name} " in call(name, "--help").stdout
 
 
 def test_the_keys_of_the_bucket_are_those_of_the_code() -> None:
-    """README's keys, with its placeholders filled in, are the keys that the naming functions make."""
-    table = section("The bucket")
+    """The page's keys, with its placeholders filled in, are the keys that the naming functions make."""
+    table = page("concepts/bucket.md")
     layout, log = KeyLayout(), LogLayout("_kafka_s3", "c", format_epoch(0, "0" * 16))
     again = of_window(make_settings(name="c"), Interval(0, 1000))
     made = {
@@ -84,15 +83,15 @@ def test_the_keys_of_the_bucket_are_those_of_the_code() -> None:
         assert written == key
 
 
-def test_the_reference_of_properties_is_that_of_the_tables() -> None:
-    """README's tables are what the engine's say now; `python -m tools.reference` writes them anew."""
-    from tools.reference import replaced
+def test_the_reference_is_that_of_the_code() -> None:
+    """The reference is what the code says now; `python -m tools.reference` writes it anew."""
+    from tools.reference import stale
 
-    assert replaced(README) == README
+    assert [str(path) for path in stale()] == []
 
 
-def test_readmes_own_classes_are_what_the_engine_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The classes that README shows are found by their path, have the methods, and make paths, times and bytes."""
+def test_the_pages_own_classes_are_what_the_engine_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The classes that the page shows are found by their path, have the methods, and make paths, times and bytes."""
     from kafka_s3.ranges import TopicPartition
     from kafka_s3.records import ColumnBatch, Record
     from kafka_s3.settings.formats import NoCompression
@@ -102,49 +101,43 @@ def test_readmes_own_classes_are_what_the_engine_asks_for(tmp_path: Path, monkey
     from kafka_s3.values.partitioners.user_defined import UserDefinedPaths, UserDefinedTimes
     from kafka_s3.values.rows import Lines
 
-    found = re.search(r"```python\n(.*?)```", section("Classes of your own"), re.S)
-    assert found is not None
-    (tmp_path / "readmes_own.py").write_text(found[1])
+    [code] = blocks(page("how-to/classes.md"), "python")
+    (tmp_path / "pages_own.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path))
-    classes = dict(re.findall(r"^class (\w+):  # ([\w.]+)", found[1], re.M))
+    classes = dict(re.findall(r"^class (\w+):  # ([\w.]+)", code, re.M))
     assert set(classes.values()) == USER_DEFINED_METHODS.keys()
     for name, property_name in classes.items():
-        assert find_class(f"readmes_own:{name}", *USER_DEFINED_METHODS[property_name])
+        assert find_class(f"pages_own:{name}", *USER_DEFINED_METHODS[property_name])
     batch = ColumnBatch(TopicPartition("t", 0), [Record(0, b"abc", timestamp_ms=7), Record(1, None, timestamp_ms=8)])
     rows = Lines([b"abc", b""])
-    assert UserDefinedPaths("readmes_own:ByCustomer", {})(batch, rows).each == ["bytes=3", ""]
-    assert UserDefinedTimes("readmes_own:OrderTime", {})(batch, rows).each == [7, 8]
-    encoder = UserDefinedFormat("readmes_own:Framed", NoCompression()).open(None)
+    assert UserDefinedPaths("pages_own:ByCustomer", {})(batch, rows).each == ["bytes=3", ""]
+    assert UserDefinedTimes("pages_own:OrderTime", {})(batch, rows).each == [7, 8]
+    encoder = UserDefinedFormat("pages_own:Framed", NoCompression()).open(None)
     assert encoder.encode(Lines([b"abc"]), 0, 1)[0] == b"\0\0\0\x03abc"
 
 
-def test_readmes_connector_loads() -> None:
-    """The configuration that README shows is right as it stands, and nothing in it goes unread."""
+def test_the_connector_of_the_page_of_formats_loads() -> None:
+    """The configuration that the page shows is right as it stands, and nothing in it goes unread."""
     from kafka_s3.settings import from_mapping
 
-    found = re.search(r"```properties\n(.*?)```", README, re.S)
-    assert found is not None
-    given = dict(line.split("=", 1) for line in found[1].splitlines())
+    given = dict(line.split("=", 1) for line in blocks(page("how-to/formats.md"), "properties")[0].splitlines())
     loaded = from_mapping(given, offline=True)
     assert [row for row in loaded.report if row.name in given and row.ignored] == []
 
 
-def guarantees() -> list[tuple[str, str]]:
-    """Every test file and test that the sections name."""
-    text = "".join(map(section, ("Guarantees", "Backfills and re-exports", "Knowing that an hour is complete")))
-    return re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text)
-
-
-@pytest.mark.parametrize(("path", "test"), guarantees())
-def test_every_guarantee_names_a_test_that_exists(path: str, test: str) -> None:
-    """Each guarantee's test file exists and holds the test that it names."""
-    assert test, f"{path}: name the test"
-    assert f"def {test}(" in (ROOT / path).read_text()
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_the_tests_that_a_page_names_exist(path: Path) -> None:
+    """Each test file that a page names exists and holds the test that it names."""
+    for file, test in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", path.read_text()):
+        assert not test or f"def {test}(" in (ROOT / file).read_text(), f"{file}::{test}"
+        assert (ROOT / file).exists(), file
 
 
 def test_every_guarantee_names_a_test() -> None:
-    """No numbered guarantee stands without proof."""
-    numbered = re.findall(r"^\d+\. (.*?)(?=^\d+\. |\Z)", section("Guarantees"), re.M | re.S)
+    """No numbered guarantee stands without proof, and no number is missing."""
+    numbered = re.findall(r"^\d+\. (.*?)(?=^\d+\. |\Z)", GUARANTEES, re.M | re.S)
 
+    counted = [int(number) for number in re.findall(r"^(\d+)\. ", GUARANTEES, re.M)]
+    assert counted == list(range(1, len(numbered) + 1))
     assert len(numbered) >= 8
-    assert all("`tests/" in each for each in numbered)
+    assert all(re.search(r"`tests/[\w/]+\.py::\w+`", each) for each in numbered)

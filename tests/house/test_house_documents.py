@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from kafka_s3.crash_points import CrashPoint
+from tests.house.pages import PAGES, ROOT, name_of
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: Where a path that a document names may begin. A row's later paths lie beside its first one, too.
 ROOTS = (ROOT, ROOT / "jobs/kafka_s3", ROOT / "plugins/kafka_s3_airflow")
 
@@ -53,7 +52,7 @@ def test_the_crash_table_has_every_crash_point() -> None:
     assert [row[0] for row in table] == [f"`{point.name}`" for point in CrashPoint]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_links_of_documents_resolve(page: Path) -> None:
     """Each link from one document of the repository to another leads to a file, and to a title in it."""
     for target, title in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", page.read_text()):

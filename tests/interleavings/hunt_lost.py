@@ -12,7 +12,9 @@ import kafka_s3
 from tests.interleavings.lost import LostLog
 
 LENGTH = 100
-HISTORIES_MAX = 2_800  # number 2,846 meets what README says of adoption after a first run that was cut off
+HISTORIES_MAX = (
+    2_800  # number 2,846 meets what docs/how-to/adopt.md says of adoption after a first run that was cut off
+)
 
 
 def main(examples: int) -> None:

@@ -18,7 +18,7 @@ import pytest
 from kafka_s3.bucket import window_leftovers
 from kafka_s3.bucket.orphans import Fate
 from kafka_s3.dead_letters import delivery, redrive
-from kafka_s3.export import append, closing, positions
+from kafka_s3.export import append, checkpoints, closing
 from kafka_s3.log.progress import reaching
 from kafka_s3.plan.changes import Changes
 from kafka_s3.publish import announce, completeness
@@ -110,7 +110,7 @@ def _half(picked: Any) -> Iterator[Any]:
     return (letter for number, letter in enumerate(pick(picked)) if number % 2)
 
 
-accepted, pick, lowered = positions.accepted, redrive._Picked.__iter__, rewind._lowered
+accepted, pick, lowered = checkpoints.accepted, redrive._Picked.__iter__, rewind._lowered
 topics_after = append.topics_after
 PLANTED = (
     _planted("data is put without a condition", "log", wire.Request, "is_conditional", property(_unconditional), 114),
@@ -125,7 +125,7 @@ PLANTED = (
     _planted("a rewind leaves what was reached", "log", rewind, "_lowered", _still_reached, 105),
     _planted("a window does not wait for the export", "window lacks", reexport, "check_reached", lambda *_: None, 29),
     _planted("Kafka is not looked at after the last read", "log", closing, "changed_while_read", _unchanged, 20),
-    _planted("a loss leaves no gap", "log", positions, "accepted", _without_gaps),
+    _planted("a loss leaves no gap", "log", checkpoints, "accepted", _without_gaps),
     _planted("a rewind keeps the generation", "log", rewind, "_lowered", _lowered, 2),
     _planted("letters count as reported unsent", "letters", delivery, "commits_with_letters", _without_letters, 2),
     _planted("every other letter is redriven", "letters", redrive._Picked, "__iter__", _half, 2),

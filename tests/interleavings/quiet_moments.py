@@ -26,7 +26,7 @@ from kafka_s3.report.health import Health, State
 from kafka_s3.report.health import look as look_at_health
 from kafka_s3.verify.verify import Kafka as Against
 from kafka_s3.verify.verify import verify
-from kafka_s3_airflow.page.asked import Answer
+from kafka_s3_airflow.page.background_answers import Answer
 from kafka_s3_airflow.page.model import AirflowFacts, Connector, LogView
 from kafka_s3_airflow.page.views import commit_row, detail
 from tests.interleavings.book import Violation

@@ -1,6 +1,6 @@
 """Whoever moves, and whatever becomes of their requests: `tests.interleavings.history` says how a history is made.
 
-`make test` plays the same 200 histories every time. `make torture ARGS="-k interleavings"` plays INTERLEAVINGS (5,000
+`make test` plays the same 120 histories every time. `make torture ARGS="-k interleavings"` plays INTERLEAVINGS (5,000
 unless set) of seeds that nobody has seen, INTERLEAVINGS_LENGTH requests long (400 unless set);
 INTERLEAVINGS_SEED=<seed> begins with that one. A failure names its seed and the command that plays it again.
 """
@@ -17,8 +17,8 @@ import pytest
 from tests.interleavings.history import History
 from tests.interleavings.lost import LostLog
 
-QUICK, QUICK_LENGTH = 200, 100
-LOST = 40  # histories of a log that is lost
+QUICK, QUICK_LENGTH = 120, 100
+LOST = 20  # histories of a log that is lost
 #: Rules that are known to be broken: each is somebody's work. None should be here.
 LEFT_OUT: frozenset[str] = frozenset()
 REACHED = (
@@ -48,7 +48,7 @@ def play(seeds: range, length: int) -> Counter[str]:
 
 
 def test_programs_move_in_any_order_and_every_rule_holds() -> None:
-    """200 histories of programs that stop in front of every request break no rule, about the log or about claims, and
+    """120 histories of programs that stop in front of every request break no rule, about the log or about claims, and
     come to what they are for."""
     reached = play(range(QUICK), QUICK_LENGTH)
     rare = [what for what in REACHED if not reached[what]]

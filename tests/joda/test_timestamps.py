@@ -59,8 +59,8 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except JodaError:
         with pytest.raises(JodaError) as refused:
             parse_timestamp(text, zone("Europe/Berlin"))
-        assert plain(str(refused.value), content=True).startswith(f"Invalid format: {text!r} is no timestamp. ")
-        assert plain(str(refused.value)).startswith(f"Invalid format: {kind_and_length(text)} is no timestamp. ")
+        assert plain(str(refused.value), content=True).startswith(f"Invalid format: {text!r} is not a timestamp. ")
+        assert plain(str(refused.value)).startswith(f"Invalid format: {kind_and_length(text)} is not a timestamp. ")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         ("2014-W53", "The week is 53, allowed are 1 to 52."),
         ("2015-366", "The day of the year is 366, allowed are 1 to 365."),
         ("T24:00", "The hour is 24, allowed are 0 to 23."),
-        ("T10+2:00", "'+2:00' is no offset: allowed are Z"),
+        ("T10+2:00", "'+2:00' is not an offset: allowed are Z"),
         ("2024-03-31T02:30", "The clocks of Europe/Berlin skip that time, and the text has no offset."),
         ("9223372036854775808", "It lies beyond what 64 bits of milliseconds hold."),
         ("292278994-12-31", "It lies beyond what 64 bits of milliseconds hold."),
@@ -84,7 +84,7 @@ def test_the_reason_says_what_is_wrong(text: str, reason: str) -> None:
     """For people: the text, and which part of it."""
     with pytest.raises(JodaError) as refused:
         parse_timestamp(text, zone("Europe/Berlin"))
-    assert plain(str(refused.value), content=True).startswith(f"Invalid format: {text!r} is no timestamp. {reason}")
+    assert plain(str(refused.value), content=True).startswith(f"Invalid format: {text!r} is not a timestamp. {reason}")
 
 
 def test_a_long_text_is_shown_in_part() -> None:

@@ -30,8 +30,8 @@ def refusals(topic: JsonTopic, *values: bytes | None) -> list[str]:
         (framed(1, b"{"), "not a value of the schema of the id 1: not JSON: "),
         (framed(1, b'{"a":"\xff"}'), "not JSON: not UTF-8 at byte 6"),
         (framed(1, b'{"a":"\\ud800"}'), "half a surrogate pair"),
-        (framed(1, b'{"a":NaN}'), "NaN is no JSON number"),
-        (framed(1, []), "an array is no object, as a struct is"),
+        (framed(1, b'{"a":NaN}'), "NaN is not a JSON number"),
+        (framed(1, []), "an array is not an object, as a struct is"),
         (framed(1, {"a": 5}), "a: "),
         (framed(1, b"[" * 150), "nested more than 100 levels deep"),
     ],
@@ -79,7 +79,7 @@ def test_values_that_are_none(raw: bytes, why: str) -> None:
         (of(a={"allOf": [{"$ref": "#"}]}), "used: a.a: allOf holds itself: Connect cannot have it"),
         (of(a={"oneOf": [{"type": "null"}, {"allOf": [{"$ref": "#"}]}]}), "used: a.a: allOf holds itself"),
         ({"$ref": "#/definitions/A", "definitions": {"A": {"$ref": "#/definitions/A"}}}, "refers to itself"),
-        (of(a={"type": "integer", "connect.type": "map"}), "a: the connect.type of a number is none that numbers have"),
+        (of(a={"type": "integer", "connect.type": "map"}), "the connect.type of a number is not one that numbers have"),
         (of(a={"type": "integer", "connect.type": 5}), "a: connect.type is not a string"),
         ({"type": "object", "connect.type": "map"}, "a map does not say the type of its values"),
         (
@@ -91,7 +91,7 @@ def test_values_that_are_none(raw: bytes, why: str) -> None:
         (of(a={**TEXT, "title": "org.apache.kafka.connect.data.Decimal"}), "is a name of bytes, not of string"),
         (
             of(a={**TEXT, "connect.type": "bytes", "title": "org.apache.kafka.connect.data.Decimal"}),
-            "a Decimal's parameter 'scale' is no number",
+            "a Decimal's parameter 'scale' is not a number",
         ),
         (of(a={"type": "integer", "default": 1.5}), "default: a number with a fraction"),
         ({"title": "\ud800", **of(a=TEXT)}, "half a surrogate pair"),

@@ -3,8 +3,11 @@ as we do."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 from typing import Any
+
+import pytest
 
 from kafka_s3.json_schema.load import Schemas
 from kafka_s3.json_schema.shapes import (
@@ -19,7 +22,7 @@ from kafka_s3.json_schema.shapes import (
     Shape,
     Untyped,
 )
-from kafka_s3.values.converters.json_schema_connect import _in_java_order
+from kafka_s3.values.converters.json_schema_words import in_java_order
 from tests.json_schema.shared import JSON_SCHEMAS
 from tools.connect.json_schema import SchemaQuestion, ask_schemas
 
@@ -98,7 +101,7 @@ def shown(schemas: Schemas, shape: Shape, inside: frozenset[int] = frozenset()) 
             made["parts"] = in_any_order([shown(schemas, each, inside) for each in parts])
         case ObjectOf(properties, required, rest):
             places = {name: shown(schemas, schemas.of(each), inside) for name, each in properties.items()}
-            made["fields"] = [[name, places[name]] for name in _in_java_order(places)]
+            made["fields"] = [[name, places[name]] for name in in_java_order(places)]
             made["required"] = sorted(required)
             if rest is not None:
                 made["rest"] = shown(schemas, schemas.of(rest), inside)
@@ -134,38 +137,80 @@ def canonical(value: Any) -> Any:
 REFERENCES = {"other.json": {"type": "object", "title": "O", "definitions": {"B": {"type": ["integer", "null"]}}}}
 
 
-def ours(schema: Any) -> Any:
+def ours(schema: Any, *, by_draft: bool = False) -> Any:
     try:
-        schemas = Schemas(schema, REFERENCES)
+        schemas = Schemas(schema, REFERENCES, by_draft=by_draft)
         return canonical(shown(schemas, schemas.root))
     except JsonSchemaError:
         return None
 
 
-def test_schemas_are_told_apart_as_the_library_does() -> None:
-    """Every draft up to 7: 2,000 random schemas and some chosen ones, with references, combinations and mistakes."""
-    random = Random(7)
-    made = [random_schema(random, 2) for _ in range(2000)]
-    roots = [
-        {**each, "definitions": {"A": {"type": "string", "title": "A"}}} for each in made if isinstance(each, dict)
-    ]
-    chosen = [*JSON_SCHEMAS, *roots]
-    answers = ask_schemas([SchemaQuestion(each, REFERENCES) for each in chosen])
-    for schema, answer in zip(chosen, answers, strict=True):
-        assert ours(schema) == canonical(answer), schema
-    refused = sum(answer is None for answer in answers)
-    assert 0 < refused < len(chosen) / 2, "both kinds are among them"
+DRAFTS = [
+    None,
+    "http://json-schema.org/draft-04/schema#",
+    "http://json-schema.org/draft-06/schema#",
+    "http://json-schema.org/draft-07/schema#",
+    "https://json-schema.org/draft/2020-12/schema",
+    "http://example.com/schema",
+]
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJ0123456789_-. éß"
 
 
-def test_properties_come_in_javas_order() -> None:
-    """Names of any length and letters, few and many: as a HashMap hands them out."""
-    random = Random(11)
-    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJ0123456789_-. éß"
-    objects = []
+def with_definitions(random: Random, count: int) -> list[Any]:
+    made = [random_schema(random, 2) for _ in range(count)]
+    return [{**each, "definitions": {"A": {"type": "string", "title": "A"}}} for each in made if isinstance(each, dict)]
+
+
+def in_some_draft(random: Random, schema: Any) -> Any:
+    draft = random.choice(DRAFTS)
+    return {**({"$schema": draft} if draft else {}), **schema}
+
+
+def objects(random: Random) -> Iterator[Any]:
     for count in (1, 2, 5, 11, 12, 13, 24, 25, 40, 97, 200):
         for _ in range(5):
-            names = {"".join(random.choices(letters, k=random.randint(1, 14))) for _ in range(count)}
-            objects.append({"type": "object", "properties": {name: {"type": "string"} for name in names}})
-    for schema, answer in zip(objects, ask_schemas(list(map(SchemaQuestion, objects))), strict=True):
+            names = {"".join(random.choices(LETTERS, k=random.randint(1, 14))) for _ in range(count)}
+            yield {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+
+
+ANY_DRAFT = [*JSON_SCHEMAS, *with_definitions(Random(7), 2000)]
+ITS_DRAFT = [
+    in_some_draft(Random(number), each)
+    for number, each in enumerate(with_definitions(Random(9), 1500))
+    if "'id': True" not in str(each) and "'id': False" not in str(each)  # in draft 4 the library takes it for an id
+]
+OBJECTS = list(objects(Random(11)))
+
+
+@pytest.fixture(scope="module")
+def answers() -> tuple[list[Any], list[Any], list[Any]]:
+    """Of these three, from one Java."""
+    questions = [SchemaQuestion(each, REFERENCES) for each in (*ANY_DRAFT, *OBJECTS)]
+    found = ask_schemas([*questions, *(SchemaQuestion(each, REFERENCES, plain=True) for each in ITS_DRAFT)])
+    return found[: len(ANY_DRAFT)], found[len(ANY_DRAFT) : len(questions)], found[len(questions) :]
+
+
+@pytest.mark.heavy  # a JVM
+def test_schemas_are_told_apart_as_the_library_does(answers: Any) -> None:
+    """Every draft up to 7: 2,000 random schemas and some chosen ones, with references, combinations and mistakes."""
+    for schema, answer in zip(ANY_DRAFT, answers[0], strict=True):
+        assert ours(schema) == canonical(answer), schema
+    refused = sum(answer is None for answer in answers[0])
+    assert 0 < refused < len(ANY_DRAFT) / 2, "both kinds are among them"
+
+
+@pytest.mark.heavy  # a JVM
+def test_schemas_are_read_by_their_draft_for_glue(answers: Any) -> None:
+    """As AWS Glue's converter asks the library: 1,500 random schemas that name a draft, or none."""
+    for schema, answer in zip(ITS_DRAFT, answers[2], strict=True):
+        assert ours(schema, by_draft=True) == canonical(answer), schema
+    refused = sum(answer is None for answer in answers[2])
+    assert len(ITS_DRAFT) / 5 < refused < len(ITS_DRAFT) / 1.2, "both kinds are among them"
+
+
+@pytest.mark.heavy  # a JVM
+def test_properties_come_in_javas_order(answers: Any) -> None:
+    """Names of any length and letters, few and many: as a HashMap hands them out."""
+    for schema, answer in zip(OBJECTS, answers[1], strict=True):
         assert answer is not None
-        assert _in_java_order(schema["properties"]) == [name for name, _ in answer["fields"]]  # type: ignore[call-overload]
+        assert in_java_order(schema["properties"]) == [name for name, _ in answer["fields"]]

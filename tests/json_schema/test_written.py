@@ -6,11 +6,15 @@ from random import Random
 from typing import Any
 
 from kafka_s3.avro.model import Schema
+from kafka_s3.json_schema.options import Options
+from kafka_s3.ports import RegisteredSchema, SchemaId
 from kafka_s3.settings.converters import Converter, ConverterSettings
+from kafka_s3.settings.registry import SubjectNames
 from kafka_s3.values.converters.connect_avro import avro_schema
 from kafka_s3.values.converters.connect_schema import read_schema
 from kafka_s3.values.converters.connect_values import parse
 from kafka_s3.values.converters.envelope import EnvelopeJson
+from kafka_s3.values.converters.json_schema import JsonSchemaValues
 from tests.json_schema.topic import JsonTopic
 from tests.json_schema.written import written_schema, written_value
 from tests.values.converters.envelopes import compact, envelope, random_schema, random_value
@@ -32,9 +36,8 @@ def test_schemas_and_values_come_back() -> None:
             continue
         schema = rows.schemas
         assert isinstance(schema, Schema)
-        again = topic.converter()
-        again._registry = _NoVersions(topic)  # type: ignore[assignment]
-        assert again._of(b"\0\0\0\0\1").schema.text == wanted.text  # type: ignore[union-attr]
+        again = JsonSchemaValues(_NoVersions(topic), SubjectNames.TOPIC, "orders", Options(), key=False)
+        assert again.known[b"\0\0\0\0\1"].schema.text == wanted.text  # type: ignore[union-attr]
         kept = [row for row in range(len(values)) if row not in rows.excluded]
         assert rows.pick(kept).values(schema) == expected.pick(kept).values(wanted)
 
@@ -43,7 +46,10 @@ class _NoVersions:
     """A registry that knows no version of the subject: an envelope has none either."""
 
     def __init__(self, topic: JsonTopic) -> None:
-        self.schema = topic.registry.schema
+        self._registry = topic.registry
 
-    def versions(self, subject: str) -> dict[int, int]:
+    def schema(self, id: SchemaId) -> RegisteredSchema | None:
+        return self._registry.schema(id)
+
+    def versions(self, subject: str) -> dict[SchemaId, int]:
         return {}

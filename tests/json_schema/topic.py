@@ -55,7 +55,7 @@ class JsonTopic:
 
     def schema(self, **options: bool) -> Schema:
         """The Avro schema of the values, without what the topic adds to it."""
-        known = self.converter(**options)._of(framed(self.id, b""))
+        known = self.converter(**options).known[framed(self.id, b"")]
         assert not isinstance(known, str), known
         return known.schema
 

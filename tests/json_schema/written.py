@@ -9,8 +9,12 @@ _NUMBERS = {"int8": "integer", "int16": "integer", "int32": "integer", "int64": 
 _FLOATS = {"float": "float32", "double": "float64"}
 
 
-def written_schema(connect: dict[str, Any], index: int | None = None) -> dict[str, Any]:
-    """The JSON Schema of an envelope's schema."""
+def written_schema(connect: dict[str, Any], index: int | None = None, name_word: str = "title") -> dict[str, Any]:
+    """The JSON Schema of an envelope's schema. `name_word`: where the name of a schema goes."""
+
+    def below(inner: dict[str, Any], index: int | None = None) -> dict[str, Any]:
+        return written_schema(inner, index, name_word)
+
     made: dict[str, Any]
     match connect["type"]:
         case "boolean":
@@ -23,22 +27,22 @@ def written_schema(connect: dict[str, Any], index: int | None = None) -> dict[st
         case "float" | "double" as kind:
             made = {"type": "number", "connect.type": _FLOATS[kind]}
         case "array":
-            made = {"type": "array", "items": written_schema(connect["items"])}
+            made = {"type": "array", "items": below(connect["items"])}
         case "map" if connect["keys"]["type"] == "string":
-            made = {"type": "object", "additionalProperties": written_schema(connect["values"]), "connect.type": "map"}
+            made = {"type": "object", "additionalProperties": below(connect["values"]), "connect.type": "map"}
         case "map":
-            entry = {"key": written_schema(connect["keys"], 0), "value": written_schema(connect["values"], 1)}
+            entry = {"key": below(connect["keys"], 0), "value": below(connect["values"], 1)}
             items = {"type": "object", "properties": entry}
             made = {"type": "array", "items": items, "connect.type": "map"}
         case "struct":
             fields = enumerate(connect["fields"])
             made = {
                 "type": "object",
-                "properties": {each["field"]: written_schema(each, number) for number, each in fields},
+                "properties": {each["field"]: below(each, number) for number, each in fields},
             }
         case kind:
             made = {"type": "integer", "connect.type": kind}
-    for word, name in (("name", "title"), ("version", "connect.version"), ("parameters", "connect.parameters")):
+    for word, name in (("name", name_word), ("version", "connect.version"), ("parameters", "connect.parameters")):
         if word in connect:
             made[name] = connect[word]
     if "default" in connect:
@@ -46,6 +50,22 @@ def written_schema(connect: dict[str, Any], index: int | None = None) -> dict[st
     if connect.get("optional"):
         made = {"oneOf": [{"type": "null"}, made]}
     return made if index is None else {**made, "connect.index": index}
+
+
+def glue_written_schema(connect: dict[str, Any]) -> dict[str, Any]:
+    """The same as AWS Glue's converter writes it."""
+    return written_schema(connect, name_word="connect.name")
+
+
+def without_defaults(connect: dict[str, Any]) -> dict[str, Any]:
+    """An envelope's schema without defaults, which AWS Glue's converter does not read."""
+    made = {name: each for name, each in connect.items() if name != "default"}
+    for name in ("items", "keys", "values"):
+        if name in made:
+            made[name] = without_defaults(made[name])
+    if "fields" in made:
+        made["fields"] = [without_defaults(each) for each in made["fields"]]
+    return made
 
 
 def written_value(connect: dict[str, Any], payload: str) -> str:

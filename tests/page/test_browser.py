@@ -222,7 +222,7 @@ def test_where_partitions_stand(place: PageServer, admin: Page) -> None:
 
 
 def test_an_export_that_never_ran(place: PageServer, admin: Page) -> None:
-    """Where there is nothing yet the page says what to do; a DAG that is no connector's is called one."""
+    """Where there is nothing yet the page says what to do; a DAG that is not a connector's is called one."""
     opened(admin, place, "?dag_id=idle")
     admin.get_by_text("unpause the DAG, or trigger it").first.wait_for()
     opened(admin, place, "?dag_id=other")

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 REQUESTS = 1_000
 RUN = "run-1"
-#: What the observer may have at once (29), the desk's threads, and some of the test's own. One a request were 1,000.
+#: What the observer may have at once (29), the page's threads, and some of the test's own. One a request were 1,000.
 THREADS_MAX = 29 + 4 + 8
 
 
@@ -51,6 +51,7 @@ def observer_over(store: HangingServer, folder: Path) -> Any:
     )
 
 
+@pytest.mark.heavy
 def test_a_crowd_holds_up_no_other_route(airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """1,000 requests of a viewer are all answered while the store still hangs, with what is known or 503 and when to
     come back; the threads stay a few, none of Starlette's is held, and what many ask for is asked of the store once."""

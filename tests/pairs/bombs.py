@@ -14,8 +14,9 @@ from pathlib import Path
 from kafka_s3.avro.model import Schema, schema_of
 from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.records import Record
+from tests.json_schema.written import glue_written_schema, written_schema
 from tests.pairs.exported import export, registries_of, settings_of
-from tests.pairs.kinds import ENVELOPE, TYPED, kinds, zigzag
+from tests.pairs.kinds import ENVELOPE, GLUE_JSON, TYPED, glue_bytes, kinds, zigzag
 
 _MIB = 1 << 20
 LARGE = 30 * _MIB
@@ -121,6 +122,15 @@ def _bombs(kind: str) -> Iterator[tuple[str, Schema | RegisteredSchema | None, b
         return
     for name, text in _JSON.items():
         match kind:
+            case "JsonSchemaConverter":
+                yield (
+                    name,
+                    RegisteredSchema(1, json.dumps(written_schema(_CONNECT)), "JSON"),
+                    b'\0\0\0\0\1{"x":' + text() + b"}",
+                )
+            case _ if kind == GLUE_JSON:
+                glue = RegisteredSchema(1, json.dumps(glue_written_schema(_CONNECT)), "JSON")
+                yield name, glue, glue_bytes(b'{"x":' + text() + b"}", compressed=True)
             case _ if kind == ENVELOPE:
                 head = b'{"schema":' + json.dumps(_CONNECT).encode() + b',"payload":{"x":'
                 yield name, None, head + text() + b"}}"

@@ -25,7 +25,7 @@ from kafka_s3.values.converters.connect_avro import avro_schema
 from kafka_s3.values.converters.connect_schema import read_schema
 from kafka_s3.values.converters.connect_values import parse
 from tests.avro.strategies import avro_schemas, values_of
-from tests.json_schema.written import written_schema, written_value
+from tests.json_schema.written import glue_written_schema, without_defaults, written_schema, written_value
 from tests.protobuf.messages import TEXTS, expected, fill, glue_schema, source
 from tests.values.converters.envelopes import compact, envelope, random_schema, random_value
 
@@ -197,6 +197,24 @@ def _json_schemas(draw: st.DrawFn, columns: bool) -> Batch:
     return Batch(cases, avro_schema(read_schema(parse(compact(connect).encode()))), registered)
 
 
+@st.composite
+def _glue_json(draw: st.DrawFn, columns: bool) -> Batch:
+    """What Glue's converter writes, every other one compressed."""
+    random = Random(draw(st.integers(0, 2**64)))
+    while True:
+        connect = without_defaults(random_schema(random, 3, plain_names=True))
+        if not (columns and _has_empty_struct(connect)):
+            break
+    cases = []
+    for number in range(draw(st.integers(1, 6))):
+        payload, written = random_value(random, {**connect, "optional": False})
+        if payload != "null":
+            raw = glue_bytes(written_value(connect, payload).encode(), compressed=bool(number % 2))
+            cases.append(Case(raw, _of_connect(connect, json.loads(written)), written))
+    registered = RegisteredSchema(1, json.dumps(glue_written_schema(connect)), "JSON")
+    return Batch(cases, avro_schema(read_schema(parse(compact(connect).encode()))), registered)
+
+
 # Connect's envelope.
 
 
@@ -328,6 +346,7 @@ _REGISTRY = {"schema.registry.url": "http://registry:8081"}
 _SHORT = {"type": "int", "connect.type": "int16"}
 _ONE = json.dumps({"type": "record", "name": "One", "fields": [{"name": "x", "type": "int"}]})
 GLUE = "AWSKafkaAvroConverter"
+GLUE_JSON = "JsonSchemaConverter of AWS Glue"
 ENVELOPE, TYPED, PLAIN = "JsonConverter", "JsonConverter and a schema file", "JsonConverter without schemas"
 
 #: Every choice of a converter and what changes what it takes; a converter that is not here fails the tests.
@@ -337,6 +356,7 @@ _KINDS: Mapping[Converter, Sequence[Kind]] = {
     Converter.GLUE_PROTOBUF: (
         Kind("ProtobufSchemaConverter", Converter.GLUE_PROTOBUF, _glue_protobuf, {"registry.name": "shop"}),
     ),
+    Converter.GLUE_JSON_SCHEMA: (Kind(GLUE_JSON, Converter.GLUE_JSON_SCHEMA, _glue_json, {"registry.name": "shop"}),),
     Converter.PROTOBUF: (Kind("ProtobufConverter", Converter.PROTOBUF, _protobuf, _REGISTRY),),
     Converter.JSON_SCHEMA: (Kind("JsonSchemaConverter", Converter.JSON_SCHEMA, _json_schemas, _REGISTRY),),
     Converter.JSON: (

@@ -1,4 +1,4 @@
-"""What each pair of converter and format keeps: the words of README's table, and what proves them.
+"""What each pair of converter and format keeps: the words of the table of docs/how-to/formats.md, and what proves them.
 
 A row is a kind of values (`kinds`), a column a format. `same` looks at what a reader found and at the value that was
 produced, and fails if the words are not true.
@@ -21,7 +21,7 @@ from kafka_s3.avro.nodes import Node
 from kafka_s3.settings.formats import Format
 from kafka_s3.settings.properties import UserDefined
 from tests.avro.evolution import same
-from tests.pairs.kinds import ENVELOPE, PLAIN, TYPED, Case
+from tests.pairs.kinds import ENVELOPE, GLUE_JSON, PLAIN, TYPED, Case
 from tests.pairs.readers import json_of
 
 OWN = UserDefined("tests.pairs.framed:Framed")
@@ -126,6 +126,9 @@ KEEPS: Mapping[tuple[str, Format | UserDefined], Keeps] = {
     ("JsonSchemaConverter", Format.JSON): Keeps("JSON ¹", _as_json),
     ("JsonSchemaConverter", Format.AVRO): Keeps("everything, under Connect's own Avro schema", _value_kept),
     ("JsonSchemaConverter", Format.PARQUET): Keeps("columns ¹", _columns),
+    (GLUE_JSON, Format.JSON): Keeps("JSON ¹", _as_json),
+    (GLUE_JSON, Format.AVRO): Keeps("everything, under Connect's own Avro schema", _value_kept),
+    (GLUE_JSON, Format.PARQUET): Keeps("columns ¹", _columns),
     (ENVELOPE, Format.JSON): Keeps("the payload ¹, the schema left out", _as_json),
     (ENVELOPE, Format.AVRO): Keeps("everything, under Connect's own Avro schema", _value_kept),
     (ENVELOPE, Format.PARQUET): Keeps("columns ¹", _columns),
@@ -159,8 +162,8 @@ KEEPS: Mapping[tuple[str, Format | UserDefined], Keeps] = {
 }
 
 
-def readme() -> str:
-    """README's table; neighbours of which the same is true share a row."""
+def table_of_page() -> str:
+    """the table of docs/how-to/formats.md; neighbours of which the same is true share a row."""
     head = f"| values of | {' | '.join(FORMATS.values())} |\n|{'---|' * (len(FORMATS) + 1)}\n"
     rows: dict[tuple[str, ...], list[str]] = {}
     for kind in dict.fromkeys(kind for kind, _ in KEEPS):
@@ -264,7 +267,7 @@ def _same_branch(found: Any, value: Branch, node: Node, numeric: bool) -> None:
 
 
 def same_number(found: Any, value: float, kind: str) -> None:
-    """As Java writes it: the fewest digits that mean it; what is no number is text."""
+    """As Java writes it: the fewest digits that mean it; what is not a number is text."""
     if not math.isfinite(value):
         assert found == {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
         return

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pairs.kinds import ENVELOPE, PLAIN, TYPED
+from tests.pairs.kinds import ENVELOPE, GLUE_JSON, PLAIN, TYPED
 
 ROOT = Path(__file__).parents[2]
 #: Of memory for each of a record's: its bytes as they came, decoded, encoded, compressed, and as a part of an object.
@@ -30,6 +30,8 @@ _VALUES_MIB = 1000
         (ENVELOPE, "JsonFormat"),
         ("AvroConverter", "AvroFormat"),
         ("AvroConverter", "ParquetFormat"),
+        ("JsonSchemaConverter", "ParquetFormat"),
+        (GLUE_JSON, "JsonFormat"),
         ("ProtobufConverter", "JsonFormat"),
         ("ProtobufConverter", "ParquetFormat"),
     ],

@@ -57,7 +57,7 @@ def test_no_bytes_are_too_odd(side: str, name: str, format: Format | UserDefined
     ones are written, and readers take the objects."""
     kind = kinds()[name]
 
-    @settings(max_examples=15 if side == "value" else 5, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=8 if side == "value" else 3, deadline=None, suppress_health_check=list(HealthCheck))
     @given(
         kind.batches(format is Format.PARQUET),
         st.lists(st.none() | st.binary(max_size=40) | st.sampled_from(_BITS), max_size=4),

@@ -16,7 +16,7 @@ from kafka_s3.values.formats import json_datums
 from tests.pairs.exported import Exported, export, registries_of, settings_of
 from tests.pairs.kinds import Batch, kinds
 
-calm = settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=40)
+calm = settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=12)
 
 
 @pytest.mark.parametrize("format", [Format.JSON, Format.PARQUET])

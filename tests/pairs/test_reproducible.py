@@ -33,7 +33,7 @@ def test_two_runs_write_the_same_bytes(name: str) -> None:
     """However Kafka cuts a range into batches, and whatever the size of parts: the same keys with the same hashes, the
     same records refused for the same reasons."""
     plan = plans()[name]
-    examples = 2 if name.startswith("beside") else 5
+    examples = 2 if name.startswith("beside") else 3
 
     @functools.cache
     def in_one_piece(flush_size: int) -> dict[str, str]:
@@ -42,7 +42,7 @@ def test_two_runs_write_the_same_bytes(name: str) -> None:
     @settings(max_examples=examples, deadline=None)
     @given(
         st.lists(st.integers(1, COUNT - 1), max_size=12),
-        st.sampled_from([1, 7, 64, COUNT, 10 * COUNT]),
+        st.sampled_from([64, 7, COUNT, 10 * COUNT, 1]),
         st.sampled_from([100, 10_000]),
     )
     def same_bytes(cuts: list[int], flush_size: int, part_size: int) -> None:

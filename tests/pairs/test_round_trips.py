@@ -18,12 +18,12 @@ from kafka_s3.records import Record
 from kafka_s3.settings.formats import Format, ParquetCodec
 from kafka_s3.settings.properties import UserDefined
 from kafka_s3.write.object_group import Member
-from tests.house.test_documents import README
+from tests.house.pages import page
 from tests.pairs.exported import Exported, export, is_allowed, registries_of, settings_of
 from tests.pairs.framed import unframed
 from tests.pairs.kinds import Batch, Kind, kinds
 from tests.pairs.readers import avro_values, parquet_rows, plain
-from tests.pairs.table import FORMATS, KEEPS, Written, readme
+from tests.pairs.table import FORMATS, KEEPS, Written, table_of_page
 
 #: What a record takes to draw: random schemas cost most.
 _EXAMPLES = {"AvroConverter": 40, "JsonConverter": 30, "JsonSchemaConverter": 30, "JsonConverter and a schema file": 30}
@@ -65,9 +65,9 @@ def test_the_table_has_every_pair_that_the_settings_take() -> None:
     assert keys_only == set(KEYS) - set(VALUES)
 
 
-def test_readmes_table_is_this_one() -> None:
-    """README says of every pair what these tests prove."""
-    assert readme() in README
+def test_the_pages_table_is_this_one() -> None:
+    """The page says of every pair what these tests prove."""
+    assert table_of_page() in page("how-to/formats.md")
 
 
 def found_in(
@@ -136,7 +136,7 @@ def test_what_was_produced_is_what_readers_find(side: str, name: str, format: Fo
     """Random values, under random schemas where there are any, and every option of the format: each record is in the
     objects, once, in order, and is what the table says."""
     kind, keeps = kinds()[name], KEEPS[name, format]
-    examples = _EXAMPLES.get(name, 12) // (2 if side == "key" else 1)
+    examples = _EXAMPLES.get(name, 8) // (2 if side == "key" else 1)
 
     @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
     @given(kind.batches(format is Format.PARQUET), options(format), st.lists(st.integers(0, 6), max_size=2))

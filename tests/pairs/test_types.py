@@ -1,4 +1,4 @@
-"""README's table of types: each example is what its words say, in JSON and in Parquet."""
+"""The table of types in docs/how-to/formats.md: each example is what its words say, in JSON and in Parquet."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema, schema_of
 from kafka_s3.records import Record
 from tests.avro.evolution import same
-from tests.house.test_documents import README
+from tests.house.pages import page
 from tests.pairs.exported import Exported, export, registries_of, settings_of
 from tests.pairs.kinds import avro_bytes, kinds
 from tests.pairs.readers import avro_values, parquet_rows
 from tests.pairs.table import bare
-from tests.pairs.types import TYPES, TypeExample, readme
+from tests.pairs.types import TYPES, TypeExample, table_of_page
 
 EXAMPLES = [
     pytest.param(example, id=f"{row.types}-{number}") for row in TYPES for number, example in enumerate(row.examples)
@@ -39,9 +39,9 @@ def body(found: Exported) -> bytes:
     return made
 
 
-def test_readme_has_this_table() -> None:
-    """README says of every type what these examples are of."""
-    assert readme() in README
+def test_the_page_has_this_table() -> None:
+    """The page says of every type what these examples are of."""
+    assert table_of_page() in page("how-to/formats.md")
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

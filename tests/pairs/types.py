@@ -1,4 +1,4 @@
-"""What becomes of a type in JSON and in columns: the words of README's table, and an example of each."""
+"""What becomes of a type in JSON and in columns: the words of the table in docs/how-to/formats.md, with examples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TypeExample:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of README's table. `column` without words: the record is refused."""
+    """A row of the table of docs/how-to/formats.md. `column` without words: the record is refused."""
 
     types: str
     json: str
@@ -117,7 +117,7 @@ TYPES: Sequence[Row] = (
         ),
     ),
     Row(
-        "map of Connect whose keys are no text",
+        "map of Connect whose keys are not text",
         "list of pairs",
         "list of groups `key`, `value`",
         (
@@ -163,6 +163,6 @@ TYPES: Sequence[Row] = (
 )
 
 
-def readme() -> str:
+def table_of_page() -> str:
     head = "| type | ¹ in JSON | ¹ in columns of Parquet |\n|---|---|---|\n"
     return head + "".join(f"| {row.types} | {row.json} | {row.columns} |\n" for row in TYPES)

@@ -25,10 +25,10 @@ from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.records import Record
 from kafka_s3.settings.formats import Format
 from kafka_s3.settings.properties import UserDefined
-from tests.json_schema.written import written_schema
+from tests.json_schema.written import glue_written_schema, written_schema
 from tests.pairs.avro_weights import AVRO, DECIMAL, LONG_NAME, NULLABLE, WIDE, Text, array, record
 from tests.pairs.exported import export, is_allowed, registries_of, settings_of
-from tests.pairs.kinds import ENVELOPE, GLUE, PLAIN, TYPED, glue_bytes, kinds, zigzag
+from tests.pairs.kinds import ENVELOPE, GLUE, GLUE_JSON, PLAIN, TYPED, glue_bytes, kinds, zigzag
 from tests.pairs.proto_weights import PROTOBUF, registered
 
 #: What a child may have at all: a record that is not bounded ends with MemoryError, and not the machine.
@@ -212,6 +212,13 @@ def shapes(kind: str, size: int) -> Iterator[Shape]:
             for name, (connect, text) in CONNECT.items():
                 schema = RegisteredSchema(1, json.dumps(written_schema(_struct({"field": "x", **connect}))), "JSON")
                 yield Shape(name, b'\0\0\0\0\1{"x":' + text(size) + b"}", schema)
+        case _ if kind == GLUE_JSON:
+            for name, (connect, text) in CONNECT.items():
+                schema = RegisteredSchema(
+                    1, json.dumps(glue_written_schema(_struct({"field": "x", **connect}))), "JSON"
+                )
+                yield Shape(name, glue_bytes(b'{"x":' + text(size) + b"}", compressed=False), schema)
+                yield Shape(f"zlib, {name}", glue_bytes(b'{"x":' + text(size) + b"}", compressed=True), schema)
         case _ if kind == ENVELOPE:
             for name, text in JSON.items():
                 yield Shape(f"no schema, {name}", b'{"schema":null,"payload":' + text(size) + b"}")

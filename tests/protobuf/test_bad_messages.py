@@ -164,7 +164,7 @@ def test_a_reference_that_leads_out(path: str) -> None:
     id = registry.register("orders-value", text, type="PROTOBUF", references=[("other", 1)], names=[path])
     convert = ProtobufValues(registry, SubjectNames.TOPIC, "orders", Options(), key=False)
     (refused,) = convert([b"\0" + id.to_bytes(4, "big") + b"\0"]).excluded.values()
-    assert "which is no path of a .proto file" in str(refused)
+    assert "which is not a path of a .proto file" in str(refused)
 
 
 def test_a_schema_of_another_type() -> None:

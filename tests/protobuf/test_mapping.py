@@ -87,7 +87,7 @@ def test_connects_smaller_integers(type: str, most: int) -> None:
     (field,) = topic.fields()
     assert field["type"][1] == typed("int", **{"connect.type": type})
     assert topic.value(topic.type(f=-most - 1)) == {"f": -most - 1}
-    assert f"field f: the number is no {type}" in topic.refusal(topic.type(f=most + 1))
+    assert f"field f: the number is not an {type}" in topic.refusal(topic.type(f=most + 1))
 
 
 def test_enums() -> None:

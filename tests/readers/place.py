@@ -23,7 +23,7 @@ from kafka_s3.log.store import open_log
 from kafka_s3.settings import Lookups, load
 from kafka_s3.settings.model import Settings
 from kafka_s3.verify.verify import Kafka, Verified, verify
-from kafka_s3.wiring import in_threads, make_exporter, make_registries
+from kafka_s3.wiring import make_exporter, make_local_execute, make_registries
 from tests.adapters.loopback import Seen
 from tests.cli.command import write_properties
 from tests.support import request
@@ -129,7 +129,7 @@ class Connector:
     def run(self, run_id: str = "run", settings: Settings | None = None) -> RunReport:
         """One run in this process; `settings`: others than the files say."""
         settings = settings or self.settings()
-        return run(make_exporter(settings), request(run_id), in_threads(settings), lambda _: None)
+        return run(make_exporter(settings), request(run_id), make_local_execute(settings), lambda _: None)
 
     def exported(self) -> Connector:
         report = self.run()

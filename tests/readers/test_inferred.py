@@ -24,7 +24,7 @@ from kafka_s3.plan.results import RangeResult
 from kafka_s3.settings import Lookups, load
 from kafka_s3.settings.model import Settings
 from kafka_s3.verify.verify import Kafka, verify
-from kafka_s3.wiring import in_threads, make_exporter
+from kafka_s3.wiring import make_exporter, make_local_execute
 from tests.readers.place import AVRO, PARQUET, Connector, Place
 from tests.support import request
 
@@ -70,7 +70,7 @@ def exported(place: Place, settings: Settings) -> None:
     """Two commits, the second one with more fields, a price with a fraction and a record that does not fit."""
     for run_id, values in (("one", FIRST), ("two", LATER)):
         send(place, *values)
-        report = run(make_exporter(settings), request(run_id), in_threads(settings), lambda _: None)
+        report = run(make_exporter(settings), request(run_id), make_local_execute(settings), lambda _: None)
         assert report.exit_status == 0, report.problems()
     assert len(entries(settings)) == 2
 
@@ -109,7 +109,7 @@ def test_a_retry_finds_its_bytes(place: Place, format: str) -> None:
     """A driver dies before it commits, and more records come: the retry writes what the first try wrote."""
     made, settings = connector(place, "killed", format)
     send(place, *FIRST)
-    execute = in_threads(settings)
+    execute = make_local_execute(settings)
 
     def dies(tasks: Sequence[RangeTask]) -> list[RangeResult]:
         execute(tasks)
@@ -132,7 +132,7 @@ def test_what_is_rejected_goes_on(place: Place) -> None:
     more = {"export_value_schema_infer_misfit": "reject", "export_value_schema_infer_records": "2"}
     made, settings = connector(place, "reject", PARQUET, errors_tolerance="all", **more)
     send(place, {"id": 1}, {"id": "secret"}, {"id": 3})
-    assert run(make_exporter(settings), request("one"), in_threads(settings), lambda _: None).exit_status == 0
+    assert run(make_exporter(settings), request("one"), make_local_execute(settings), lambda _: None).exit_status == 0
     (done,) = entries(settings)[0].ranges
     assert (done.records, done.rejected) == (2, 1)
     assert ds.dataset(made.folder(), format="parquet").to_table().to_pylist() == [{"id": 1}, {"id": 3}]

@@ -1,4 +1,4 @@
-"""AvroConverter to ParquetFormat under the real spark-submit: what the driver knows of the registry, its tasks know."""
+"""Avro and Protobuf to Parquet under the real spark-submit: what the driver knows of the registry, its tasks know."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka.serialization import MessageField
+from confluent_kafka.schema_registry import Schema as RegistrySchema
 
 from kafka_s3.log.documents import decode
 from kafka_s3.log.entries import Entry
@@ -21,26 +21,29 @@ from tools.parts.registry import SchemaRegistry
 
 job = test_spark_job.job  # a connector file, a topic, an empty bucket
 
+KEY = 'syntax = "proto3"; message Key { string key = 1; }'
 PLAIN = json.dumps({"type": "record", "name": "shop.Plain", "fields": [{"name": "n", "type": "long"}]})
 
 
 @pytest.mark.heavy
 def test_known_schemas_travel_to_the_workers(job: Job, registry_server: SchemaRegistry, gate: Gate) -> None:
-    """Four partitions in two tasks of two versions, a reference and keys: everything is asked for once, by the driver.
+    """Four partitions in two tasks of two versions, a reference and keys of Protobuf: everything is asked for once, by
+    the driver, and the tasks compile the message.
 
     What the tasks write is what was produced.
     """
     place = Place(job.topic, job.folder, job.broker, job.store, registry_server)
     everything = registered(place)
+    id = registry_server.client().register_schema(f"{job.topic}-key", RegistrySchema(KEY, "PROTOBUF"))
     for partition in range(PARTITIONS):
-        key = place.encoded('{"type": "string"}', f"k{partition}", of=MessageField.KEY)
+        key = b"\0" + id.to_bytes(4, "big") + b"\0\x0a\2k%d" % partition
         place.send(everything, ROWS, partition=partition, key=key)
         place.send(PLAIN, [{"n": number} for number in range(150)], partition=partition, key=key)
     job.properties |= {
         "format.class": PARQUET,
         "value.converter": "io.confluent.connect.avro.AvroConverter",
         "value.converter.schema.registry.url": gate.url,
-        "key.converter": "io.confluent.connect.avro.AvroConverter",
+        "key.converter": "io.confluent.connect.protobuf.ProtobufConverter",
         "key.converter.schema.registry.url": gate.url,
         "store.kafka.keys": "true",
         "keys.format.class": PARQUET,

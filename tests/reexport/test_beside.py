@@ -164,8 +164,8 @@ def test_other_names_are_no_windows(text: str) -> None:
     ],
 )
 def test_where_windows_lie(more: dict[str, str], expected: str) -> None:
-    """`export.reexport.topics.dir` is what a window's keys begin with; it is no part of the configuration's hash, and
-    what shapes bytes stays as it is."""
+    """`export.reexport.topics.dir` is what a window's keys begin with; it is not a part of the configuration's hash,
+    and what shapes bytes stays as it is."""
     live, again = settings_of(), of_window(from_mapping({**MINIMAL, **more}, offline=True).settings, WINDOW)
     assert again.layout.topic_prefix("orders") == expected.format(NAME)
     assert (again.name, again.log_root) == (NAME, "_kafka_s3/orders/reexport")

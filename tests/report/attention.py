@@ -202,7 +202,7 @@ class Patient:
     def page_detail(self) -> dict[str, Any]:
         """As the observer puts it together."""
         from kafka_s3_airflow.page import views
-        from kafka_s3_airflow.page.asked import Answer
+        from kafka_s3_airflow.page.background_answers import Answer
         from kafka_s3_airflow.page.model import AirflowFacts, Connector, LogView
 
         connector = Connector("orders", "orders", Path(CONFIG), (TOPIC,), None, "@hourly", ())

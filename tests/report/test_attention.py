@@ -67,7 +67,7 @@ def _all_say(patient: Patient, problems: Sequence[Said]) -> None:
 @example([Patient.name_another, Patient.produce, RUN])
 @example([Patient.produce, RUN, Patient.allow_restart, Patient.recreate_topic, Patient.retention])
 @example([Patient.produce, RUN, Patient.produce, Patient.another_owner])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_what_a_run_does_is_what_every_place_says(operations: list[Operation]) -> None:
     """Whatever happens: the error that stops a run, the partitions that it leaves out and the ranges and records that
     it leaves behind are said before, or after it, by status, verify, page and metrics, with the same way out."""

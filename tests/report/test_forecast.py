@@ -68,7 +68,7 @@ def test_an_open_plan_is_what_comes_next() -> None:
 
 
 def test_partitions_that_are_left_out_are_named() -> None:
-    """A partition whose data is gone is no part of the plan, and the reason is there."""
+    """A partition whose data is gone is not a part of the plan, and the reason is there."""
     world = _exported()
     world.produce(0, 5)
     world.produce(1, 2)

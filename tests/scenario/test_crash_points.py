@@ -108,7 +108,7 @@ def passings(sides: bool) -> list[Fate]:
 def plain(key: str) -> str:
     """A key without the suffix that it got because its name was taken."""
     name = name_of(key)
-    assert name is not None, f"{key} is no key of ours"
+    assert name is not None, f"{key} is not a key of ours"
     layout = letters_layout(LOG.root, LOG.connector) if key.startswith("_") else KeyLayout()
     return format_data_key(layout, replace(name, collision=0))
 

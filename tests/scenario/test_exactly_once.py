@@ -54,21 +54,21 @@ def test_histories_come_to_what_they_are_for() -> None:
     """A few histories, played in seconds, come to entries of all kinds, sleepers that find themselves overtaken, second
     names, plans that another run finishes, losses, restarts, withdrawn ranges and collected orphans."""
     REACHED.clear()
-    play(250)
+    play(120)
     rare = {name: REACHED[name] for name in EVERYTHING if not REACHED[name]}
     assert not rare, REACHED
 
 
 def test_companions_and_bad_records_are_kept_exactly_once() -> None:
     """With keys, headers, tombstones and bad records: families stay together, letters are neither lost nor doubled."""
-    play(100, histories=WithSides)
+    play(40, histories=WithSides)
 
 
 @pytest.mark.heavy
 def test_every_record_is_exported_exactly_once_whatever_happens() -> None:
     """No history of accidents, sleepers, losses, rewinds and changes loses a record, exports one twice, changes an
     object, or breaks the log."""
-    play(2000)
+    play(700)
 
 
 @pytest.mark.trial

@@ -11,7 +11,7 @@ from tests.scenario.machine import REACHED, Histories, maybe
 from tests.scenario.processes import Fate
 from tests.scenario.windows import Reexporting
 
-EXAMPLES = 120
+EXAMPLES = 80
 STEPS = 20
 EVERYTHING = (
     *("a window with records", "an empty window", "a window copied"),

@@ -19,7 +19,7 @@ from kafka_s3.log.plans import InheritedPlan, StoredPlan
 from kafka_s3.ports import PartitionOffsets
 from tests.scenario.machine import Histories
 
-EXAMPLES = 150
+EXAMPLES = 60
 STEPS = 16
 which_plan = st.integers(0, 9)
 

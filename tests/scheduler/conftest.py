@@ -145,6 +145,7 @@ def _environment(folder: Path, gate: SubmitGate, store: MotoServer, java_home: s
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "True",
+        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "120",  # no file changes
         "AIRFLOW_CONN_AWS_DEFAULT": json.dumps(aws),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
         "KAFKA_S3_CONNECTORS": str(folder / "connectors"),

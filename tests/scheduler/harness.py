@@ -31,7 +31,7 @@ from tools.parts.kafka import KafkaBroker
 from tools.parts.s3 import S3Server
 
 BOUND_S = 240
-POLL_S = 1.0
+POLL_S = 2.0  # each look is two requests, of which Airflow makes much work
 ENDED = ("success", "failed")
 PAUSED_MINUTES = (1, 2, 3)  # after the minute in which `scheduled` is paused; each has its own number of records
 

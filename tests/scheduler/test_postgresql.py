@@ -1,8 +1,13 @@
-"""What matters most, once more with Airflow over PostgreSQL: schedule, trigger, backfill, kill."""
+"""What matters most, once more with Airflow over PostgreSQL: schedule, trigger, backfill, kill.
+
+Each run of a backfill takes some seconds. A whole day of them:
+`BACKFILL_HOURS=24 make test-all ARGS="-k a_day_that_is_committed"`.
+"""
 
 from __future__ import annotations
 
 import gzip
+import os
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,6 +17,7 @@ from tests.scheduler.harness import ScheduledExports, lines, until
 pytestmark = pytest.mark.scheduler
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+HOURS = int(os.environ.get("BACKFILL_HOURS", "6"))  # that are committed, and then asked for again
 ALL_WELL = {"plan": "success", "export": "success", "complete": "success"}
 QUIET = {**ALL_WELL, "export": "skipped"}
 
@@ -51,11 +57,11 @@ def test_runs_of_every_kind(on_postgresql: ScheduledExports) -> None:
 
 
 def committed_hours(world: ScheduledExports, name: str) -> None:
-    """24 hours with five records each, committed, and some records that came since."""
+    """Hours with five records each, committed, and some records that came since."""
     if world.keys(name, "topics/"):
         return
     end = world.hour - HOUR
-    for hours_ago in range(24, 0, -1):
+    for hours_ago in range(HOURS, 0, -1):
         world.produce(name, hours_ago % 2, lines(5), end - hours_ago * HOUR)
     committed = world.call(name, "run", "--interval", (end - HOUR).isoformat(), end.isoformat())
     assert committed.exit_code == 0, committed.output
@@ -63,19 +69,19 @@ def committed_hours(world: ScheduledExports, name: str) -> None:
 
 
 def test_a_day_that_is_committed(on_postgresql: ScheduledExports) -> None:
-    """`airflow backfill create` over 24 hours whose records are committed is 24 quiet successes: nothing is written,
+    """`airflow backfill create` over hours whose records are committed is as many quiet successes: nothing is written,
     no Spark starts, and records that came since wait for the schedule, whose own hour is an entry without records."""
     world, name = on_postgresql, "pg-long-ago"
     committed_hours(world, name)
     end = world.hour - HOUR
     before, log = world.objects(name), world.entries(name)
-    dates = ["--from-date", (end - 24 * HOUR).isoformat(), "--to-date", (end - HOUR).isoformat()]
+    dates = ["--from-date", (end - HOURS * HOUR).isoformat(), "--to-date", (end - HOUR).isoformat()]
     world.command("backfill", "create", "--dag-id", name, *dates, "--max-active-runs", "4")
     with world.unpaused(name):
-        runs = sorted(world.all_ended(name, 24, "backfill"), key=lambda run: run.interval_end or world.began)
-        world.all_ended(name, 25)
-    assert [run.interval_end for run in runs] == [end - n * HOUR for n in range(23, -1, -1)]
-    assert [(run.state, run.states) for run in runs] == [("success", QUIET)] * 24, world.failures(name, runs)
+        runs = sorted(world.all_ended(name, HOURS, "backfill"), key=lambda run: run.interval_end or world.began)
+        world.all_ended(name, HOURS + 1)
+    assert [run.interval_end for run in runs] == [end - n * HOUR for n in range(HOURS - 1, -1, -1)]
+    assert [(run.state, run.states) for run in runs] == [("success", QUIET)] * HOURS, world.failures(name, runs)
     assert not world.gate.has_come(name)
     assert world.objects(name) == before
     entries = world.entries(name)
@@ -84,7 +90,7 @@ def test_a_day_that_is_committed(on_postgresql: ScheduledExports) -> None:
         [],  # the schedule's run came before the records that wait were looked at
         [("checkpoint", "scheduled")],
     )
-    assert world.verified(name) == 120
+    assert world.verified(name) == 5 * HOURS
 
 
 def test_windows_are_exported_again(on_postgresql: ScheduledExports) -> None:
@@ -108,7 +114,7 @@ def test_windows_are_exported_again(on_postgresql: ScheduledExports) -> None:
         bodies = [body for key, body in world.stores[name].objects(world.bucket(name), prefix).items()]
         assert [len(gzip.decompress(body).splitlines()) for body in bodies] == [5], prefix
     assert (world.objects(name), world.entries(name)) == (live, log)
-    assert world.verified(name) == 120
+    assert world.verified(name) == 5 * HOURS
 
 
 def at_work(world: ScheduledExports, name: str) -> int:

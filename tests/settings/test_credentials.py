@@ -193,3 +193,18 @@ def test_roles_properties_under_another_class_are_ignored(load_with: Load) -> No
 def test_how_s3_is_reached_shapes_no_object(load_with: Load, more: dict[str, str]) -> None:
     """A plan made before is finished after: what it writes is the same."""
     assert load_with(more).settings.configuration_sha256 == load_with().settings.configuration_sha256
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"s3.bucket.name": "orders--use1-az4--x-s3"},
+            "directory bucket (S3 Express One Zone), which lists keys in no",
+        ),
+        ({"s3.bucket.name": "arn:aws:s3:eu-west-1:1:accesspoint/o", "store.url": "http://s"}, "names an access point"),
+    ],
+)
+def test_buckets_that_cannot_be_used(problems_of: Problems, given: dict[str, str], said: str) -> None:
+    """A bucket without an order of keys is refused with the reason, as is an access point with another endpoint."""
+    assert said in problems_of(given)["s3.bucket.name"]

@@ -201,6 +201,7 @@ SHOWN: dict[str, str] = {
     "export.on.topic.recreated": f"{POLICIES}::test_a_topic_created_again_begins_anew_beside_the_old_one",
     "export.schedule": "tests/airflow/test_schedules.py::test_a_cron_expression",
     "export.schedule.assets": "tests/airflow/test_schedules.py::test_assets",
+    "export.group": "tests/airflow/test_groups.py::test_a_group_is_one_dag",
     "export.owner": "tests/airflow/test_integrity.py::test_owner_and_tags",
     "export.tags": "tests/airflow/test_integrity.py::test_owner_and_tags",
     "export.verify.schedule": "tests/airflow/test_verification.py::test_what_the_dag_is",
@@ -210,9 +211,12 @@ SHOWN: dict[str, str] = {
     "export.timestamps.enable": "tests/reexport/test_beside.py::test_who_looks_at_timestamps",
     "export.completeness.marker.enable": f"{COMPLETENESS}::test_an_hour_is_marked_when_its_run_has_ended",
     "export.completeness.lateness.ms": f"{COMPLETENESS}::test_lateness",
+    "export.consumer.group.commit": "tests/wiring/test_group.py::test_a_group_shows_what_is_committed",
+    "export.consumer.group.id": "tests/wiring/test_group.py::test_a_group_with_members_is_left_alone",
     "export.read.timeout.ms": "tests/adapters/test_kafka_rights.py::test_broker_that_falls_silent",
     "export.kafka.conn.id": "tests/airflow/test_connections.py::test_connections_by_name",
     "export.aws.conn.id": "tests/airflow/test_connections.py::test_connections_by_name",
+    "export.spark.conn.id": "tests/airflow/test_spark_conf.py::test_each_connector_has_its_own_spark",
     "s3.bucket": f"{OLDER}::test_it_loads_as_it_is",
     **dict.fromkeys(
         ("s3.prefix", "s3.endpoint", "s3.path_style"), f"{OLDER}::test_its_properties_reach_their_settings"
@@ -265,10 +269,6 @@ SHOWN: dict[str, str] = {
         f"{side}.converter.{each.name.replace('_', '.')}": f"{JSON_SCHEMA}::test_an_option_reaches_the_converter"
         for side in ("value", "key")
         for each in fields(JsonSchemaOptions)
-    },
-    **{
-        f"{side}.converter.json.fail.invalid.schema": f"{JSON_SCHEMA}::test_validation_is_not_promised"
-        for side in ("value", "key")
     },
     "export.value.schema.file": "tests/settings/test_content.py::test_a_schema_in_a_file_is_what_the_plan_holds",
     "export.value.schema.infer.misfit": f"{INFERRED}::test_a_misfit_stops_if_it_is_to",

@@ -80,7 +80,7 @@ def test_javas_syntax(text: str, expected: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("text", ["a=\\u12", "a=\\uzzzz", "a=\\ud83d", "\\u1=2"])
 def test_a_broken_escape_is_refused_with_its_line(text: str) -> None:
-    """A \\u escape that is no character is an error that names file and line, not the text."""
+    """A \\u escape that is not a character is an error that names file and line, not the text."""
     with pytest.raises(ConfigurationError, match="f line 2"):
         parse_properties(f"# first\n{text}", "f")
 

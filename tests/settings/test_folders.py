@@ -1,4 +1,4 @@
-"""Names of folders in the bucket: what is no key prefix is refused by `validate`, before any run writes."""
+"""Names of folders in the bucket: what is not a key prefix is refused by `validate`, before any run writes."""
 
 from __future__ import annotations
 

@@ -54,6 +54,24 @@ def test_protobuf_has_the_same_options(load_with: Load) -> None:
     assert "value.converter.protobufMessageType" in {row.name for row in loaded.report if row.ignored}
 
 
+def test_json_has_the_same_options(load_with: Load) -> None:
+    """JsonSchemaConverter by its full name; by its last part alone it is Confluent's, which needs a registry."""
+    given = {
+        "value.converter": f"{ROOM}.jsonschema.JsonSchemaConverter",
+        "value.converter.region": "eu-central-1",
+        "value.converter.jacksonSerializationFeatures": "INDENT_OUTPUT",
+        **WITH_KEYS,
+        "key.converter": f"{ROOM}.jsonschema.JsonSchemaConverter",
+    }
+    loaded = load_with(given)
+    value, key = loaded.settings.format.value, loaded.settings.format.key
+    assert (value.converter, key.converter) == (Converter.GLUE_JSON_SCHEMA, Converter.GLUE_JSON_SCHEMA)
+    assert (value.registry, key.registry) == (GlueSettings("eu-central-1"), GlueSettings())
+    assert "value.converter.jacksonSerializationFeatures" in {row.name for row in loaded.report if row.ignored}
+    with pytest.raises(ConfigurationError, match="schema.registry.url"):
+        load_with({"value.converter": "JsonSchemaConverter"})
+
+
 def test_how_glue_is_reached_makes_no_other_plan(load_with: Load) -> None:
     """As for the other registry: a plan made elsewhere yields the same objects."""
     other = {"value.converter.endpoint": "glue:1", "value.converter.assumeRoleArn": "arn:aws:iam::1:role/r"}
@@ -66,11 +84,6 @@ def test_how_glue_is_reached_makes_no_other_plan(load_with: Load) -> None:
 @pytest.mark.parametrize(
     ("more", "name", "said"),
     [
-        (
-            {"value.converter": f"{ROOM}.jsonschema.JsonSchemaConverter"},
-            "value.converter",
-            "JSON under a schema of AWS",
-        ),
         (
             {"store.kafka.headers": "true", "header.converter": f"{ROOM}.AWSKafkaAvroConverter"},
             "header.converter",

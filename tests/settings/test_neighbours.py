@@ -54,7 +54,7 @@ def test_kcql_is_said_in_todays_words(connector: str) -> None:
 
 
 def test_older_kcql_and_what_has_no_words() -> None:
-    """WITH_FLUSH_COUNT; several statements, other fields than *, and text that is no statement are named."""
+    """WITH_FLUSH_COUNT; several statements, other fields than *, and text that is not a statement are named."""
     words = words_of(
         OLDER, {"connect.s3.kcql": "insert into b:p select * from `*` STOREAS `TEXT` WITH_FLUSH_COUNT = 7"}
     )
@@ -62,10 +62,10 @@ def test_older_kcql_and_what_has_no_words() -> None:
     for kcql, said in (
         ("insert into b select a from t", "only SELECT * has a meaning"),
         ("insert into b select * from t; insert into c select * from u", "the first of 2 statements"),
-        ("upsert " + "x " * 20_000, "is no statement that is understood"),
+        ("upsert " + "x " * 20_000, "is not a statement that is understood"),
         ("insert into b select * from t STOREAS `CSV`", "there is no CSV"),
-        ("insert into b select " + " " * 40_000 + "from" + " " * 40_000, "is no statement that is understood"),
-        ("insert into b select " + "a from t partitionby " * 4_000 + "!", "is no statement that is understood"),
+        ("insert into b select " + " " * 40_000 + "from" + " " * 40_000, "is not a statement that is understood"),
+        ("insert into b select " + "a from t partitionby " * 4_000 + "!", "is not a statement that is understood"),
     ):
         made = translated(LENSES, {**PLAIN, "connect.s3.kcql": kcql})
         assert made is not None

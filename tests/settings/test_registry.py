@@ -81,6 +81,16 @@ REACHED: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             "ssl.key.password": "p",
         },
     ),
+    "certificates written out": (
+        {
+            PEM: "PEM",
+            "schema.registry.ssl.truststore.certificates": "ca",
+            "schema.registry.ssl.keystore.type": "PEM",
+            "schema.registry.ssl.keystore.certificate.chain": "chain",
+            "schema.registry.ssl.keystore.key": "key p%3Aw",
+        },
+        {"url": "http://r:8081", "ssl.ca.pem": "ca", "ssl.certificate.pem": "chain", "ssl.key.pem": "key p%3Aw"},
+    ),
 }
 
 
@@ -128,19 +138,9 @@ def test_what_the_registrys_client_gets(load_with: Load, name: str, side: str) -
             "cannot be combined with basic.auth.credentials.source=USER_INFO",
         ),
         (
-            {"schema.registry.ssl.truststore.location": "/x.jks"},
-            "schema.registry.ssl.truststore.location",
-            "Java's type JKS cannot be read yet: convert it and set ssl.truststore.type=PEM",
-        ),
-        (
-            {"schema.registry.ssl.keystore.location": "/x.p12", "schema.registry.ssl.keystore.type": "PKCS12"},
-            "schema.registry.ssl.keystore.location",
-            "reads certificates from PEM files",
-        ),
-        (
-            {"schema.registry.ssl.truststore.certificates": CANARY, PEM: "PEM"},
-            "schema.registry.ssl.truststore.certificates",
-            "schema.registry.ssl.truststore.location",
+            {"schema.registry.ssl.keystore.location": "/x", "schema.registry.ssl.keystore.type": "BCFKS"},
+            "schema.registry.ssl.keystore.type",
+            "must be one of: PEM, JKS, PKCS12",
         ),
         (
             {"schema.registry.ssl.key.password": CANARY},

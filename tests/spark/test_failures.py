@@ -19,7 +19,7 @@ FAILURES = """
 import json, os
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
-from kafka_s3.spark.failures import is_of_a_task, spark_failed
+from kafka_s3.spark.failures import is_of_a_task, refused_python, spark_failed
 
 spark = SparkContext(master="local[1,1]", appName="failures")
 spark.setLogLevel("OFF")
@@ -42,21 +42,31 @@ def folder():
 def words():
     spark._jvm.java.io.FileInputStream("/org.apache.spark.api.python.PythonException")
 
+def other_python():
+    spark.pythonVer = "3.7"
+    in_task(int)()
+
+def no_python():
+    spark.pythonExec = "/no/python"
+    in_task(int)()
+
 found = {}
 for name, fail in {
-    "bug": in_task(bug), "killed": in_task(killed), "disk": disk, "folder": folder, "words": words
+    "bug": in_task(bug), "killed": in_task(killed), "disk": disk, "folder": folder, "words": words,
+    "other python": other_python, "no python": no_python,
 }.items():
     try:
         fail()
     except Py4JError as error:
-        found[name] = is_of_a_task(error), str(spark_failed(error))
+        said = refused_python(error) or spark_failed(error)
+        found[name] = is_of_a_task(error), str(said), said.exit_status
 spark.stop()
 print("\\n" + json.dumps(found))
 """
 
 
 @pytest.fixture(scope="module")
-def failures(java_home: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bool, str]]:
+def failures(java_home: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bool, str, int]]:
     folder = tmp_path_factory.mktemp("spark")
     jobs = str(Path(__file__).parents[2] / "jobs")
     environment = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(folder), "PYTHONPATH": jobs}
@@ -70,17 +80,17 @@ def failures(java_home: str, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     )
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
-    return {name: (ours, said) for name, (ours, said) in found.items()}
+    return {name: (ours, said, status) for name, (ours, said, status) in found.items()}
 
 
-def test_what_a_task_raises_is_a_bug(failures: dict[str, tuple[bool, str]]) -> None:
+def test_what_a_task_raises_is_a_bug(failures: dict[str, tuple[bool, str, int]]) -> None:
     """Its trace is wanted, and no retry cures it."""
     assert failures["bug"][0] is True
 
 
-def test_a_worker_that_is_killed_is_no_bug(failures: dict[str, tuple[bool, str]]) -> None:
+def test_a_worker_that_is_killed_is_no_bug(failures: dict[str, tuple[bool, str, int]]) -> None:
     """Spark says so in one sentence, without Java's stack."""
-    ours, said = failures["killed"]
+    ours, said, _ = failures["killed"]
     assert ours is False
     assert said.startswith("Spark gave up: org.apache.spark.SparkException: Job aborted due to stage failure: ")
     assert "Python worker exited unexpectedly" in said
@@ -89,18 +99,34 @@ def test_a_worker_that_is_killed_is_no_bug(failures: dict[str, tuple[bool, str]]
 
 
 @pytest.mark.parametrize("name", ["disk", "folder"])
-def test_a_full_disk_comes_with_advice(failures: dict[str, tuple[bool, str]], name: str) -> None:
+def test_a_full_disk_comes_with_advice(failures: dict[str, tuple[bool, str, int]], name: str) -> None:
     """The words are those of the Java and the Spark that are installed."""
-    ours, said = failures[name]
+    ours, said, _ = failures[name]
     assert ours is False
     assert said.endswith("Make room, or let SPARK_LOCAL_DIRS name a folder that has some.")
 
 
-def test_words_make_nothing_a_bug(failures: dict[str, tuple[bool, str]]) -> None:
+def test_words_make_nothing_a_bug(failures: dict[str, tuple[bool, str, int]]) -> None:
     """A path that reads like the class of a task's exception is a path."""
-    ours, said = failures["words"]
+    ours, said, _ = failures["words"]
     assert "PythonException" in said
     assert ours is False
+
+
+def test_another_python_on_the_workers_is_one_sentence(failures: dict[str, tuple[bool, str, int]]) -> None:
+    """Spark's own words without its stack, and 78: no retry changes it."""
+    _, said, status = failures["other python"]
+    version = ".".join(map(str, sys.version_info[:2]))
+    assert said.startswith(
+        f"Python in worker has different version: {version} than that in driver: 3.7.\nPYSPARK_PYTHON"
+    )
+    assert (said.count("\n"), status) == (1, 78)
+
+
+def test_no_python_on_the_workers_is_one_sentence(failures: dict[str, tuple[bool, str, int]]) -> None:
+    _, said, status = failures["no python"]
+    assert said.startswith("The workers have no Python at /no/python.\nPYSPARK_PYTHON, or spark.pyspark.python, names ")
+    assert (said.count("\n"), status) == (1, 78)
 
 
 def test_a_jvm_that_ends_while_it_is_asked() -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kafka_s3.errors import EXIT_TEMPORARY, TemporaryError
-from kafka_s3.spark.job import driver_environment
 from kafka_s3.spark.scratch import scratch
+from kafka_s3.spark.submit import driver_environment
 
 
 def test_folders_of_killed_processes(tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ from kafka_s3.export.task import RangeTask
 from kafka_s3.log.documents import decode
 from kafka_s3.log.entries import Entry, PlannedRange
 from kafka_s3.ports import PartitionOffsets
-from kafka_s3.spark.execute import SETTINGS_BYTES_MAX, SparkExecute, balance, work
-from kafka_s3.spark.job import LOCAL_CONF, application_path
+from kafka_s3.spark.execute import SETTINGS_BYTES_MAX, SparkExecute, balance
+from kafka_s3.spark.submit import LOCAL_CONF, application_path
 from tests.processes import drivers_below
 from tests.support import make_settings
 from tools.parts.kafka import KafkaBroker
@@ -233,25 +233,22 @@ def _task(partition: int, start: int, end: int) -> RangeTask:
     return RangeTask(PlannedRange("orders", partition, start, end), 0, 0, PartitionOffsets(0, end, end))
 
 
-def test_another_engine_on_the_worker_is_refused() -> None:
-    """Driver and worker of different engines: no range is touched, and the failure is 78 and names both."""
-    results = work(make_settings(), "0.0.1+abc", [_task(0, 0, 5), _task(1, 0, 5)])
-    assert [result.entry for result in results] == [None, None]
-    for result in results:
-        assert result.failure is not None
-        assert result.failure.exit_status == 78
-        assert "the driver 0.0.1+abc" in result.failure.reason
-        assert "install the same kafka-s3 on both" in result.failure.reason
-
-
 def test_tasks_get_about_the_same_work() -> None:
-    """Ranges are spread over at most `tasks.max` groups, large ones first, none twice and none forgotten."""
+    """A group for each task that may run at once, large ones first, none twice and none forgotten."""
     tasks = [_task(partition, 0, size) for partition, size in enumerate([100, 10, 50, 40, 10, 90])]
-    groups = balance(tasks, 3)
+    groups = balance(tasks, 3, 1000)
     assert sorted(sum(task.planned.end for task in group) for group in groups) == [100, 100, 100]
     assert sorted(task.planned.partition for group in groups for task in group) == list(range(6))
-    assert len(balance(tasks, 100)) == 6
-    assert balance(tasks, 1)[0] == sorted(tasks, key=lambda task: task.planned.end, reverse=True)
+    assert len(balance(tasks, 100, 1000)) == 6
+    assert balance(tasks, 1, 1000)[0] == sorted(tasks, key=lambda task: task.planned.end, reverse=True)
+
+
+def test_a_large_plan_has_more_groups_than_tasks() -> None:
+    """So that results come, and what an executor loses is little: none is much larger than a range may be."""
+    tasks = [_task(0, start, start + 100) for start in range(0, 2000, 100)]
+    groups = balance(tasks, 2, 100)
+    assert [len(group) for group in groups] == [1] * 20
+    assert len(balance([_task(partition, 0, 1) for partition in range(1000)], 2, 100)) == 10
 
 
 def test_settings_that_spark_would_write_to_a_file_are_refused() -> None:

@@ -80,7 +80,8 @@ def test_what_is_locked_agrees() -> None:
     build = _pins(LOCKS / "build.txt")
     assert project["build-system"]["requires"] == [f"hatchling=={build['hatchling']}"]
     extras = project["project"]["optional-dependencies"]
-    assert _names(project["project"]["dependencies"] + extras["postgres"]) <= image.keys()
+    in_image = [name for extra in ("airflow", "spark", "postgres", "protobuf") for name in extras[extra]]
+    assert _names(project["project"]["dependencies"] + in_image) <= image.keys()
     assert _names(extras["dev"]) - {"kafka-s3"} <= whole.keys()
     assert _names(extras["java"]) == _pins(LOCKS / "java.txt").keys()
     inputs = [line for line in (LOCKS / "java.in").read_text().splitlines() if not line.startswith("#")]

@@ -25,6 +25,7 @@ from tools.parts.s3 import MotoServer, S3Server, VersityGateway
 from tools.parts.toxiproxy import ProxiedBroker, Toxiproxy
 
 
+@pytest.mark.heavy
 def test_broker_carries_a_record_and_leaves_nothing(topic_name: str) -> None:
     """A broker takes and gives back a record, and stopping it leaves no process, no port and no folder."""
     with KafkaBroker() as broker:

@@ -1,4 +1,4 @@
-"""What README says that `verify` proves, change by change; and what it says that it does not."""
+"""What docs/reference/guarantees.md says that `verify` proves, change by change; and what it says that it does not."""
 
 from __future__ import annotations
 

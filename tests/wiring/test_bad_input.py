@@ -9,10 +9,8 @@ import gzip
 import http.client
 import http.server
 import json
-import os
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,12 +25,12 @@ from kafka_s3.export.run import run
 from kafka_s3.export.run_report import RunReport
 from kafka_s3.settings import Lookups, load
 from kafka_s3.settings.model import Settings
-from kafka_s3.wiring import in_threads, make_exporter
+from kafka_s3.wiring import make_exporter, make_local_execute
+from tests.cli.command import call, call_process
 from tests.support import request as run_request
 from tools.parts.kafka import KafkaBroker
 from tools.parts.s3 import MotoServer, S3Server
 
-ROOT = Path(__file__).resolve().parents[2]
 SECRET = "canary-of-a-secret-key"
 
 
@@ -58,17 +56,14 @@ class Connector:
         _write(self.folder / "worker.properties", self.worker)
         return _write(self.folder / "orders.properties", self.properties)
 
-    def run(self) -> subprocess.CompletedProcess[str]:
-        """`kafka-s3 run` as a process: what it says, and how it ends; never a traceback, never the secret."""
-        ran = subprocess.run(
-            [sys.executable, "-m", "kafka_s3.cli", "run", str(self.config()), "--until-now"],
-            env={**os.environ, "PYTHONPATH": str(ROOT / "jobs"), "TEST_SECRET": self.store.secret_key},
-            cwd="/",
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+    def run(self, *, as_process: bool = False) -> subprocess.CompletedProcess[str]:
+        """`kafka-s3 run`: what it says, and how it ends; never a traceback, never the secret."""
+        command, env = ("run", self.config(), "--until-now"), {"TEST_SECRET": self.store.secret_key}
+        if as_process:
+            ran = call_process(*command, env=env)
+        else:
+            here = call(*command, env=env)
+            ran = subprocess.CompletedProcess([], here.exit_code, here.stdout, here.stderr)
         assert "Traceback" not in ran.stderr
         assert SECRET not in ran.stdout + ran.stderr
         return ran
@@ -79,7 +74,7 @@ class Connector:
 
     def run_here(self, settings: Settings, run_id: str) -> RunReport:
         """The same through the engine, where a case needs settings that no file can hold."""
-        return run(make_exporter(settings), run_request(run_id), in_threads(settings), lambda _: None)
+        return run(make_exporter(settings), run_request(run_id), make_local_execute(settings), lambda _: None)
 
     def objects(self, prefix: str = "") -> dict[str, bytes]:
         client = self.store.client()
@@ -150,7 +145,7 @@ def test_every_problem_of_a_configuration_at_once(connector: Connector) -> None:
     """An unknown property, a wrong type and a missing value: one message names all, status 78, no request is made."""
     connector.properties |= {"flush.sise": "3", "flush.size": "many", "aws.secret.access.key": SECRET}
     del connector.properties["s3.bucket.name"]
-    ran = connector.run()
+    ran = connector.run(as_process=True)
     assert ran.returncode == 78
     assert "flush.sise" in ran.stderr
     assert "flush.size=many" in ran.stderr

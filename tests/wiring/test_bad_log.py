@@ -113,7 +113,7 @@ def test_log_that_is_gone(connector: Connector) -> None:
     for key in connector.objects("_kafka_s3/orders/log/"):
         client.delete_object(Bucket=connector.bucket, Key=key)
     before = connector.objects()
-    ran = connector.run()
+    ran = connector.run(as_process=True)
     assert ran.returncode == 65
     assert "no log entry under _kafka_s3/orders/log/" in ran.stderr
     assert connector.objects() == before

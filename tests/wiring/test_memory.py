@@ -90,6 +90,7 @@ def topic(kafka: KafkaBroker) -> str:
     return "memory"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("flush_size", [20_000, RECORDS], ids=["many objects", "one object"])
 def test_one_task_stays_below_512_mib(
     kafka: KafkaBroker, moto: MotoServer, topic: str, bucket_name: str, flush_size: int

@@ -114,7 +114,7 @@ def test_what_is_nearly_a_letter_is_refused(line: bytes) -> None:
 
 
 def test_a_letter_of_a_record() -> None:
-    """Everything of the record is in it; a long reason is cut and one that is no text is escaped: it can be encoded."""
+    """Everything of the record is in it; a long reason is cut, one that is not text is escaped: it can be encoded."""
     record = Record(7, b"v", b"k", 5, (("a", None),))
     made = letter_of(TopicPartition("t", 2), record, stage="TASK_PUT", error="x" * 9999, connector="c")
     assert replace(made, error="") == DeadLetter("t", 2, 7, 5, b"k", b"v", (("a", None),), "TASK_PUT", "", "c")

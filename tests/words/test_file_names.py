@@ -107,7 +107,7 @@ def test_a_key_of_another_template_is_nobodys() -> None:
         ("{{timestamp:yyyy}}", "write {timestamp:yyyy-MM-dd} in export.path.template"),
         ("{{topic}}-{{partition}}-{{start_offset}}{{timestamp:unit=dd}}", "begins with no digit between numbers"),
         ("{{topic}}-{{timestamp:unit=dd}}{{partition}}-{{start_offset}}", "begins with no digit between numbers"),
-        ("{{topic}}-{{timestamp:unit=yyyy}}1{{partition}}-{{start_offset}}", "no number behind a year"),
+        ("{{topic}}-{{timestamp:unit=yyyy}}1{{partition}}-{{start_offset}}", "not a number behind a year"),
         ("{{topic}}-{{timestamp:unit=yyyy}}{{timestamp:unit=dd}}1{{partition}}-{{start_offset}}", "behind a year"),
         ("{{offset}}", "is not a placeholder; known placeholders: topic, partition"),
     ],

@@ -1,4 +1,4 @@
-"""Keys: what README's table of the bucket says, and that format and parse are inverse."""
+"""Keys: what docs/concepts/bucket.md says, and that format and parse are inverse."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_data_keys_are_those_of_the_table(name: DataName, layout: KeyLayout, key
 
 
 def test_log_keys_are_those_of_the_table() -> None:
-    """Plans, entries, announcements and owners lie where README's table of the bucket says."""
+    """Plans, entries, announcements and owners lie where docs/concepts/bucket.md says."""
     assert LOG.plan_key(0) == "_kafka_s3/orders/plan/9999999999999999999.json"
     assert LOG.log_key(41) == "_kafka_s3/orders/log/9999999999999999958.json"
     assert LOG.announced_key(41) == "_kafka_s3/orders/announced/9999999999999999958"

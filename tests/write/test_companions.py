@@ -62,11 +62,11 @@ CONVERTERS: dict[str, tuple[Mapping[str, str], bytes, Any, Any, str | None]] = {
     "json": (NO_ENVELOPE, b'{"id": 7}', SEVEN, None, NOT_JSON),
     "envelope": (of_keys("Json"), enveloped(SEVEN, ("id", "int32")), SEVEN, SEVEN, NOT_JSON),
     "avro": (WITH_REGISTRY, avro(IDS[0], b"\x0e"), SEVEN, SEVEN, NO_AVRO),
-    "short": (of_keys("Short"), struct.pack(">h", -7), -7, -7, "its key: 3 bytes are no short: it has 2"),
-    "integer": (of_keys("Integer"), struct.pack(">i", 7), 7, 7, "its key: 3 bytes are no integer: it has 4"),
-    "long": (of_keys("Long"), struct.pack(">q", 2**40), 2**40, 2**40, "its key: 3 bytes are no long: it has 8"),
-    "float": (of_keys("Float"), struct.pack(">f", 1.5), 1.5, 1.5, "its key: 3 bytes are no float: it has 4"),
-    "double": (of_keys("Double"), struct.pack(">d", 0.1), 0.1, 0.1, "its key: 3 bytes are no double: it has 8"),
+    "short": (of_keys("Short"), struct.pack(">h", -7), -7, -7, "its key: 3 bytes are not a short: it has 2"),
+    "integer": (of_keys("Integer"), struct.pack(">i", 7), 7, 7, "its key: 3 bytes are not an integer: it has 4"),
+    "long": (of_keys("Long"), struct.pack(">q", 2**40), 2**40, 2**40, "its key: 3 bytes are not a long: it has 8"),
+    "float": (of_keys("Float"), struct.pack(">f", 1.5), 1.5, 1.5, "its key: 3 bytes are not a float: it has 4"),
+    "double": (of_keys("Double"), struct.pack(">d", 0.1), 0.1, 0.1, "its key: 3 bytes are not a double: it has 8"),
     "boolean": (of_keys("Boolean"), b"\x01", True, True, "its key: no boolean: it is one byte, 0 or 1"),
 }
 NO_KEY = "the key is null, and store.kafka.keys=true wants one"
@@ -118,7 +118,7 @@ def test_keys_without_a_schema_in_avro() -> None:
 @pytest.mark.parametrize("format", ["ByteArrayFormat", "ParquetFormat"])
 @pytest.mark.parametrize("converter", CONVERTERS)
 def test_what_would_refuse_every_key_is_refused_beforehand(converter: str, format: str) -> None:
-    """Keys that are no bytes do not go into ByteArrayFormat, those without a schema not into Parquet: said at once."""
+    """Keys that are not bytes do not go into ByteArrayFormat, those without a schema not into Parquet: said at once."""
     wrong = converter != "bytes" if format == "ByteArrayFormat" else converter == "json"
     more = (PLAIN, KEYS, CONVERTERS[converter][0], {"keys.format.class": format})
     if wrong:

@@ -157,7 +157,7 @@ taken = st.dictionaries(st.tuples(st.integers(0, 2), st.integers(0, 2)), st.bool
 deaths = st.lists(st.tuples(st.integers(1, 14), st.booleans()), max_size=3)
 
 
-@profile(max_examples=200, deadline=None)
+@profile(max_examples=50, deadline=None)
 @given(members, taken, deaths)
 def test_one_whole_family_in_the_end(
     members: list[list[bytes]], taken: dict[tuple[int, int], bool], deaths: list[tuple[int, bool]]

@@ -14,11 +14,12 @@ import org.everit.json.schema.NumberSchema;
 import org.everit.json.schema.ObjectSchema;
 import org.everit.json.schema.ReferenceSchema;
 import org.everit.json.schema.Schema;
+import org.everit.json.schema.ValidationException;
 import org.everit.json.schema.loader.SchemaLoader;
 import org.json.JSONArray;
 import org.json.JSONObject;
 
-/** How the library below JsonSchemaConverter reads a schema: a line of JSON for each question, or "!" and an error. */
+/** How the library below JsonSchemaConverter reads a schema: a line of JSON for each question, and which values are valid by it; or "!" and an error. */
 public final class JsonSchemaOracle {
     public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -33,16 +34,35 @@ public final class JsonSchemaOracle {
         try {
             JSONObject asked = new JSONObject(question);
             JSONObject json = new JSONObject(asked.getString("schema"));
-            SchemaLoader.SchemaLoaderBuilder builder = SchemaLoader.builder().useDefaults(true).draftV7Support();
+            SchemaLoader.SchemaLoaderBuilder builder = SchemaLoader.builder();
+            if (!asked.getBoolean("plain")) {
+                builder = builder.useDefaults(true).draftV7Support();
+            }
             JSONObject references = asked.getJSONObject("references");
             for (String name : references.keySet()) {
                 builder.registerSchemaByURI(new URI(name), new JSONObject(references.getString(name)));
             }
             Schema schema = builder.schemaJson(json).build().load().build();
+            if (!asked.isNull("values")) {
+                return valid(schema, asked.getJSONArray("values")).toString();
+            }
             return shown(schema, new HashSet<>()).toString();
         } catch (Exception | StackOverflowError error) {
             return "!" + error.getClass().getSimpleName();
         }
+    }
+
+    private static JSONArray valid(Schema schema, JSONArray values) {
+        JSONArray found = new JSONArray();
+        for (int i = 0; i < values.length(); i++) {
+            try {
+                schema.validate(new JSONArray("[" + values.getString(i) + "]").get(0));
+                found.put(true);
+            } catch (ValidationException error) {
+                found.put(false);
+            }
+        }
+        return found;
     }
 
     private static JSONObject shown(Schema schema, Set<Integer> above) {

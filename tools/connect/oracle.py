@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tools.parts.errors import PartError
 from tools.parts.jars import Jar, resolve
-from tools.parts.java import find_java
+from tools.parts.java import BRIEF, find_java
 from tools.parts.process import child_environment
 
 CONNECT_JSON = Jar("org.apache.kafka", "connect-json", "4.1.0")  # brings connect-api and Jackson
@@ -50,7 +50,7 @@ def asked(program: str, lines: Sequence[str], *options: str, alone: Sequence[Jar
     for jar in alone:
         jars += f":{resolve(f'{jar.name}-{jar.version}', [jar], transitive=False)}/*"
     source = str(Path(__file__).with_name(program))
-    command = [str(find_java().executable), "-Dfile.encoding=UTF-8", *options, "-cp", jars, source]
+    command = [str(find_java().executable), *BRIEF, "-Dfile.encoding=UTF-8", *options, "-cp", jars, source]
     done = subprocess.run(
         command, input="".join(lines).encode(), capture_output=True, env=child_environment(), timeout=TIMEOUT_S
     )

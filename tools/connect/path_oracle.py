@@ -12,7 +12,7 @@ from typing import Any
 from tools.connect.oracle import CONNECT_JSON, TIMEOUT_S
 from tools.parts.errors import PartError
 from tools.parts.jars import Jar, resolve
-from tools.parts.java import find_java
+from tools.parts.java import BRIEF, find_java
 from tools.parts.process import child_environment
 
 JSON_PATH = (
@@ -34,7 +34,7 @@ def ask_paths(questions: Sequence[PathQuestion]) -> list[dict[str, Any]]:
     jackson = resolve(f"connect-json-{CONNECT_JSON.version}", [CONNECT_JSON])  # and SLF4J
     jars = resolve(f"{JSON_PATH[0].name}-{JSON_PATH[0].version}", JSON_PATH, transitive=False)
     source = str(Path(__file__).with_name("PathOracle.java"))
-    command = [str(find_java().executable), "-Dfile.encoding=UTF-8", "-cp", f"{jackson}/*:{jars}/*", source]
+    command = [str(find_java().executable), *BRIEF, "-Dfile.encoding=UTF-8", "-cp", f"{jackson}/*:{jars}/*", source]
     lines = "".join(json.dumps({"path": each.path, "document": each.document}) + "\n" for each in questions)
     done = subprocess.run(
         command, input=lines.encode(), capture_output=True, env=child_environment(), timeout=TIMEOUT_S

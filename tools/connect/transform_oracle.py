@@ -13,7 +13,7 @@ from typing import Any
 from tools.connect.oracle import CONNECT_JSON, TIMEOUT_S
 from tools.parts.errors import PartError
 from tools.parts.jars import Jar, resolve
-from tools.parts.java import find_java
+from tools.parts.java import BRIEF, find_java
 from tools.parts.process import child_environment
 
 CONNECT_TRANSFORMS = Jar("org.apache.kafka", "connect-transforms", "4.1.0")
@@ -59,7 +59,7 @@ def ask(questions: Sequence[Question], more: Sequence[Jar] = ()) -> list[dict[st
     path = f"{jars}/*"
     if more:
         path += f":{resolve(f'{more[0].name}-{more[0].version}', more, transitive=False)}/*"
-    command = [str(find_java().executable), "-Dfile.encoding=UTF-8", "-cp", path, source]
+    command = [str(find_java().executable), *BRIEF, "-Dfile.encoding=UTF-8", "-cp", path, source]
     lines = "".join(each.line() for each in questions)
     done = subprocess.run(
         command, input=lines.encode(), capture_output=True, env=child_environment(), timeout=TIMEOUT_S

@@ -29,7 +29,9 @@ def main() -> int:
     except KeyboardInterrupt:
         console.print("Interrupted; everything was stopped.")
         return 130
-    console.print("\nNext: [bold]make ui[/bold] opens this data in Airflow; README's next section is “The bucket”.")
+    console.print(
+        "\nNext: [bold]make ui[/bold] opens this data in Airflow; docs/concepts/bucket.md says what is in the bucket."
+    )
     return 0
 
 

@@ -33,7 +33,7 @@ def landed(stage: Stage) -> list[Landed]:
     for page in client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix="topics/"):
         for info in page.get("Contents", []):
             match = _KEY.fullmatch(info["Key"])
-            assert match is not None, f"{info['Key']} is no name that the Connect sink would give"
+            assert match is not None, f"{info['Key']} is not a name that the Connect sink would give"
             body = client.get_object(Bucket=BUCKET, Key=info["Key"])["Body"].read()
             values = gzip.decompress(body).splitlines()
             found.append(Landed(info["Key"], int(match[2]), int(match[3]), values, len(body)))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tools.parts.errors import PartError
 from tools.parts.jars import Jar, resolve
-from tools.parts.java import find_java
+from tools.parts.java import BRIEF, find_java
 from tools.parts.process import child_environment
 
 JODA = Jar("joda-time", "joda-time", "2.14.1")  # its time-zone data: 2026a
@@ -22,7 +22,14 @@ def ask(questions: Iterable[tuple[str, ...]]) -> list[str]:
     lines = ["\t".join(escaped(word) for word in question) for question in questions]
     # Joda's zone is the default one's nowhere; the locale's names come from CLDR, as they do by default since Java 9.
     options = ["-Duser.timezone=UTC", "-Duser.language=en", "-Djava.locale.providers=CLDR", "-Dfile.encoding=UTF-8"]
-    command = [str(find_java().executable), *options, "-cp", f"{jars}/*", str(Path(__file__).with_name("Oracle.java"))]
+    command = [
+        str(find_java().executable),
+        *BRIEF,
+        *options,
+        "-cp",
+        f"{jars}/*",
+        str(Path(__file__).with_name("Oracle.java")),
+    ]
     done = subprocess.run(
         command,
         input="".join(f"{line}\n" for line in lines).encode(),

@@ -38,7 +38,7 @@ def read_compose(path: Path) -> dict[str, Any]:
         [command, *options, path.name], cwd=path.parent, capture_output=True, text=True, env=environment, timeout=60
     )
     if run.returncode != 0:
-        raise PartError(f"{path} is no valid Compose file: {run.stderr}")
+        raise PartError(f"{path} is not a valid Compose file: {run.stderr}")
     return dict(json.loads(run.stdout))
 
 

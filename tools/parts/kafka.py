@@ -1,19 +1,21 @@
 """A one-node Kafka broker (KRaft) from its published jars."""
 
 import base64
+import functools
 import logging
 import shutil
 import subprocess
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from tools.parts.class_data import DUMP_TIMEOUT_S, class_data
 from tools.parts.errors import PartError
 from tools.parts.jars import Jar, resolve
-from tools.parts.java import find_java
+from tools.parts.java import BRIEF, find_java
 from tools.parts.process import HOST, Part, ReservedPort, accepts_connections, child_environment
 
 KAFKA_VERSION = "4.1.2"
@@ -22,8 +24,7 @@ REQUEST_TIMEOUT_S = 30
 START_ATTEMPTS = 3
 
 _JVM = (
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
+    *BRIEF,
     "-Djava.awt.headless=true",
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
@@ -60,15 +61,23 @@ class KafkaBroker(Part):
     """A Kafka broker on 127.0.0.1 that answers when the constructor returns.
 
     `settings` are added to, or replace, lines of its server.properties. `data` is what `save` made of another broker:
-    without it there are no topics. The first broker on a machine downloads Kafka.
+    without it there are no topics. The first broker on a machine downloads Kafka. `java_options`: what the JVM starts
+    with instead of what it remembers of earlier brokers.
     """
 
     name = "kafka"
     node_id = 1
     heap = "512m"
 
-    def __init__(self, settings: Mapping[str, str] | None = None, *, data: Path | None = None) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, str] | None = None,
+        *,
+        data: Path | None = None,
+        java_options: Sequence[str] | None = None,
+    ) -> None:
         self._classpath = f"{kafka_jars()}/*"
+        self._java_options = _remembered() if java_options is None else java_options
         self._java = find_java()
         super().__init__()
         self.cluster_id = cluster_id(uuid.uuid4().bytes)
@@ -166,7 +175,8 @@ class KafkaBroker(Part):
 
     def _command(self, log_level: str, *arguments: str) -> list[str]:
         level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log_level}"
-        return [str(self._java.executable), f"-Xmx{self.heap}", *_JVM, level, "-cp", self._classpath, *arguments]
+        options = (f"-Xmx{self.heap}", *_JVM, *self._java_options, level)
+        return [str(self._java.executable), *options, "-cp", self._classpath, *arguments]
 
     def _has_leaders(self, admin: AdminClient, name: str, partitions: int) -> bool:
         topic = admin.list_topics(name, timeout=REQUEST_TIMEOUT_S).topics[name]
@@ -191,6 +201,15 @@ def kafka_jars() -> Path:
     """The folder with Kafka's jars, downloaded on the first call; slf4j-simple is what makes the broker log."""
     jars = [Jar("org.apache.kafka", "kafka_2.13", KAFKA_VERSION), Jar("org.slf4j", "slf4j-simple", "1.7.36")]
     return resolve(f"kafka-{KAFKA_VERSION}", jars)
+
+
+@functools.cache
+def _remembered() -> Sequence[str]:
+    def run(options: Sequence[str]) -> None:
+        with KafkaBroker(java_options=options) as broker:
+            broker._terminate(DUMP_TIMEOUT_S)
+
+    return class_data(f"kafka-{KAFKA_VERSION}", run)
 
 
 def _brokers(admin: AdminClient) -> set[int]:

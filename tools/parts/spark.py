@@ -1,18 +1,36 @@
 """A standalone Spark cluster from the pyspark wheel: a Master and Workers on 127.0.0.1."""
 
+import functools
 import json
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
+from tools.parts.cache import cached
+from tools.parts.class_data import ARCHIVE, DUMP_TIMEOUT_S, dump_to, identity, shared
+from tools.parts.errors import PartError
 from tools.parts.jars import pyspark_folder
-from tools.parts.java import find_java
+from tools.parts.java import BRIEF, find_java
 from tools.parts.process import HOST, Part, ReservedPort, UntilStopped, child_environment
 
 START_TIMEOUT_S = 120
 MASTER_CLASS: Final = "org.apache.spark.deploy.master.Master"
 WORKER_CLASS: Final = "org.apache.spark.deploy.worker.Worker"
+
+_PROGRAM = """
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+assert spark.sparkContext.parallelize(range(4), 2).map(lambda number: number + 1).sum() == 10
+spark.stop()
+"""
 
 
 class SparkDaemon(Part):
@@ -51,7 +69,7 @@ class SparkDaemon(Part):
             SPARK_LOCAL_IP=HOST,
             SPARK_LOCAL_DIRS=str(self.folder),
             # Neither is busy, and a test's cluster lives for a minute.
-            SPARK_DAEMON_JAVA_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            SPARK_DAEMON_JAVA_OPTS=shlex.join(BRIEF),
         )
         web = ("--webui-port", str(self._web_port.number))
         self.command = [str(home / "bin" / "spark-class"), name, "--host", HOST, *web, *arguments]
@@ -126,3 +144,45 @@ class SparkCluster(UntilStopped):
         for worker in self.workers:
             worker.stop()
         self.master.stop()
+
+
+@functools.cache
+def submit_variables() -> dict[str, str]:
+    """Variables under which Spark's launcher and spark-submit start in half the time.
+
+    The first call on a machine runs a small application for that.
+    """
+    folder = cached(f"spark-{identity(find_java(), str(pyspark_folder()))}", _remember)
+    launcher = folder / f"launcher-{ARCHIVE}"
+    return {
+        # a script splits it at every space
+        "SPARK_LAUNCHER_OPTS": " ".join([*BRIEF, *(() if " " in str(launcher) else shared(launcher))]),
+        "SPARK_SUBMIT_OPTS": shlex.join(shared(folder / ARCHIVE)),
+    }
+
+
+def _remember(folder: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="kafka-s3-spark-") as name:
+        program = Path(name, "application.py")
+        program.write_text(_PROGRAM)
+        home = pyspark_folder()
+        run = subprocess.run(
+            [home / "bin" / "spark-submit", "--master", "local[1]", "--conf", "spark.ui.enabled=false", program],
+            env=child_environment(
+                SPARK_HOME=str(home),
+                JAVA_HOME=str(find_java().home),
+                SPARK_LOCAL_IP=HOST,
+                SPARK_LOCAL_DIRS=name,
+                PYSPARK_PYTHON=sys.executable,
+                SPARK_LAUNCHER_OPTS=" ".join([*BRIEF, dump_to(Path(name) / "launcher")]),
+                SPARK_SUBMIT_OPTS=shlex.join([*BRIEF, dump_to(folder / ARCHIVE)]),
+            ),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=START_TIMEOUT_S + DUMP_TIMEOUT_S,
+        )
+        if (launcher := Path(name, "launcher")).is_file():
+            shutil.move(launcher, folder / f"launcher-{ARCHIVE}")
+    if run.returncode != 0:
+        raise PartError(f"spark: a small application ended with status {run.returncode}:\n{run.stdout[-3000:]}")

@@ -6,6 +6,7 @@
 - `memory`: the same ports in memory.
 - `known_schemas`: the registry's answers that a driver passes on to its tasks.
 - `watched`: a source that reports progress and can be stopped.
+- `msk`: tokens for Amazon MSK.
 - `retry`: how calls are retried.
 - `retry_policy`: which errors are retried.
 """

@@ -14,7 +14,7 @@ Then the run ends with exit status 75, or a range fails and the others are commi
 later. What is final is asked once, and ends it with 65 or 78.
 
 An answer is looked up by its code, then by its status; what is in neither is final below 500. A request without an
-answer (no connection, a reset, silence, half an answer, something that is no answer) is tried again, unless it is the
+answer (no connection, a reset, silence, half an answer, something else) is tried again, unless it is the
 configuration that speaks: no credentials, a certificate that nobody trusts, an address that is none.
 """
 

@@ -4,5 +4,5 @@
 - `objects`: what the names of data objects say.
 - `count`: counts records, in objects and in Kafka.
 - `decide`: from all evidence about a partition to its position, or a dispute.
-- `positions`: reads a file of positions.
+- `positions_file`: reads a file of positions.
 """

@@ -326,7 +326,7 @@ def _of_topics(stored: Mapping[str, TopicObjects], snapshot: KafkaSnapshot) -> t
 
 def _about_strangers(stored: Mapping[str, TopicObjects]) -> list[str]:
     return [
-        f"Topic {topic}: {len(each.strangers)} keys are no data keys of this configuration, the first: "
+        f"Topic {topic}: {len(each.strangers)} keys are not data keys of this configuration, the first: "
         f"{each.strangers[0]}"
         for topic, each in stored.items()
         if each.strangers

@@ -56,7 +56,7 @@ def count_object(store: ObjectStore, stored: Stored, settings: FormatSettings) -
             records += len(whole)
             last = whole[-1] if whole else last
     except Damaged as error:
-        return Uncounted(f"{stored.key} is no whole {name_of(compression)} stream ({error})")
+        return Uncounted(f"{stored.key} is not a whole {name_of(compression)} stream ({error})")
     except StoreRefused as error:  # deleted between the listing and the reading, or not ours to read
         return Uncounted(f"{stored.key} could not be read: {error.what}")
     if rest or not records:

@@ -42,7 +42,7 @@ class Evidence:
     """All that is known of one partition.
 
     `committed`: the group's offset. `tail`: the counted last objects, `None` without objects. `is_own`: this exporter
-    wrote objects of the topic before its log was lost. `strangers`: the topic's keys that are no data keys.
+    wrote objects of the topic before its log was lost. `strangers`: the topic's keys that are not data keys.
     `start_latest`: auto.offset.reset. `drops`: transforms may leave records out. `find`: asks Kafka, up to an offset;
     only called where it is needed.
     """

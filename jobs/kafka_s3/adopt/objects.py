@@ -51,7 +51,7 @@ class PartitionObjects:
 
 @dataclass(frozen=True, slots=True)
 class TopicObjects:
-    """What lies under a topic's prefix. `strangers`: keys that are no data keys of this layout.
+    """What lies under a topic's prefix. `strangers`: keys that are not data keys of this layout.
 
     Memory: about 500 bytes for each object.
     """

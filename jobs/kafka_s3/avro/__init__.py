@@ -7,6 +7,7 @@ Schemas:
 - `graph`: text to graph and back: names resolved, logical types read.
 - `nodes`: the types that a graph is made of.
 - `attributes`: logical types and Connect's attributes.
+- `decimals`: decimals to numbers, and how many digits these may have.
 - `physical_schema`: a schema without what only interprets its values.
 - `compatibility`: which schemas may share an object.
 - `groups`: under which schema each record is written.
@@ -24,6 +25,8 @@ Values:
 - `batch_reader`: all rows of a batch at once.
 - `column_nodes`: one class for each Avro type that `batch_reader` reads.
 - `vectors`: reads at many positions of a batch at once.
+- `pieces`: rows put together of pieces from here and there.
+- `joined_rows`: rows of bytes that stand one after the other.
 - `splice`: from one schema to another by copying bytes.
 - `project`: from one schema to another by values.
 - `defaults`: default values.

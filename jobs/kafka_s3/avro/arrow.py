@@ -273,7 +273,7 @@ def _primitive(node: Primitive, path: tuple[str, ...]) -> _Column:
 def _small(value: int, path: tuple[str, ...], bits: int) -> int:
     bound = 1 << bits - 1
     if not -bound <= value < bound:
-        raise ColumnsError(f"{_at(path)} is {quoted(value)}, which is no int{bits}, its connect.type")
+        raise ColumnsError(f"{_at(path)} is {quoted(value)}, which is not an int{bits}, its connect.type")
     return value
 
 

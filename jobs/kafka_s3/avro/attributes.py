@@ -1,7 +1,7 @@
 """What interprets a schema's values: logical types and Connect's own attributes, checked once when it is parsed.
 
 Avro leaves out of account a logical type that it does not know, or whose numbers make no sense (a scale above the
-precision). What is no number or no text at all, or too large for Java's int, is refused, as Connect's AvroData does.
+precision). What is not a number or text at all, or too large for Java's int, is refused, as Connect's AvroData does.
 """
 
 from __future__ import annotations
@@ -12,12 +12,6 @@ from typing import Any, Final
 from kafka_s3.shown import kind_and_length
 
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
-#: Digits of a decimal that is written as a number: Jackson, and so Connect, reads no more. Beyond it the time that a
-#: number takes is the square of its length.
-DIGITS_MAX: Final = 1000
-#: A byte is less than 2.41 digits, so a number of no more bytes than this may have DIGITS_MAX.
-DIGITS_BYTES_MAX: Final = 416
-_TOO_LARGE: Final[int] = 10**DIGITS_MAX
 DECIMAL_NAME: Final = "org.apache.kafka.connect.data.Decimal"
 _TEXTS: Final = ("logicalType", "connect.type", "connect.name", "connect.doc", "connect.internal.type")
 
@@ -48,21 +42,6 @@ def wrong_name(field: Mapping[str, Any], where: str) -> str | None:
     if found is not None and not isinstance(found, str):
         return f"{where} has {kind_and_length(found)} as connect.name, which is a text"
     return None
-
-
-def too_many_digits(unscaled: bytes) -> bool:
-    """Whether a decimal is none that can be written as a number; told without making a number of it where it is long.
-
-    >>> too_many_digits(b"\\x7f" * 415), too_many_digits(b"\\x7f" * 417)
-    (False, True)
-    """
-    if len(unscaled) <= DIGITS_BYTES_MAX - 1:
-        return False
-    shortest = unscaled.lstrip(b"\0" if unscaled[0] < 0x80 else b"\xff")
-    if len(shortest) > DIGITS_BYTES_MAX:
-        return True
-    number = int.from_bytes(unscaled[-DIGITS_BYTES_MAX - 1 :], "big", signed=True)
-    return not -_TOO_LARGE < number < _TOO_LARGE
 
 
 def _is_int(value: Any) -> bool:

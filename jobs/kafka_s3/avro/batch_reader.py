@@ -23,6 +23,7 @@ from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema
 from kafka_s3.avro.nodes import Array, Enum, Fixed, Kind, Map, Node, Primitive, Record, Union
 from kafka_s3.avro.physical_schema import bare
+from kafka_s3.avro.pieces import Extents
 from kafka_s3.avro.splice import Copied, Splice
 from kafka_s3.avro.vectors import BYTES_MAX, Buffer, Ints
 
@@ -150,6 +151,10 @@ class Scan:
             return [node.fields[number].arrow(self._buffer, found[number], kind) for number, kind in kinds.items()]
         except Slow:
             return None
+
+    def extents(self, runs: Sequence[Copied]) -> tuple[bytes, list[Extents]]:
+        """Where runs of fields of the valid rows, records, stand in some bytes."""
+        return self._buffer.data, [Extents(self._marks[each.first], self._marks[each.last]) for each in runs]
 
     def cut(self, runs: Sequence[Copied]) -> list[list[bytes]]:
         """The bytes of runs of fields of the valid rows, records: a list for each run."""

@@ -119,7 +119,7 @@ class Text:
         return self._gathered
 
     def not_utf8(self, buffer: Buffer) -> list[int]:
-        """Rows in which this is no UTF-8."""
+        """Rows in which this is not UTF-8."""
         if buffer.are_utf8(self.starts, self.sizes):
             return []
         found = [index for index, each in enumerate(self.gathered(buffer).to_pylist()) if not _is_utf8(each)]

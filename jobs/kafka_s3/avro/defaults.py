@@ -7,7 +7,7 @@ import math
 import struct
 from typing import Any, Final
 
-from kafka_s3.avro.attributes import DIGITS_MAX, too_many_digits
+from kafka_s3.avro.decimals import DIGITS_MAX, too_many_digits
 from kafka_s3.avro.model import Branch
 from kafka_s3.avro.nodes import (
     NO_DEFAULT,
@@ -36,12 +36,12 @@ def plain_default(node: Node, default: Any, path: str) -> Any:
     except (ValueError, OverflowError, RecursionError):
         shown = json.dumps(default, ensure_ascii=False)
         raise SchemaError(
-            f"{path}: the default {quoted(default, shown[:100])} is no value of its type ({node.kind})"
+            f"{path}: the default {quoted(default, shown[:100])} is not a value of its type ({node.kind})"
         ) from None
 
 
 def check_defaults(node: Node) -> None:
-    """`SchemaError` if any default in a schema is no value of its type."""
+    """`SchemaError` if any default in a schema is not a value of its type."""
     seen = {node}
     below = [("", node)]
     while below:

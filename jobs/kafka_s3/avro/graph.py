@@ -54,7 +54,7 @@ def _graph_of(text: str) -> Node:
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         if isinstance(error, SchemaError):
             raise
-        raise SchemaError(f"this is no Avro schema ({type(error).__name__}): {quoted(text, text[:200])}") from None
+        raise SchemaError(f"this is not an Avro schema ({type(error).__name__}): {quoted(text, text[:200])}") from None
 
 
 def graph(schema: Schema) -> Node:
@@ -108,7 +108,7 @@ def _by_name(name: str, namespace: str, names: Mapping[str, Named], properties: 
         return _primitive(Kind(name), properties)
     found = names.get(name) or names.get(_full(name, namespace))
     if found is None:
-        raise SchemaError(f"{name} is no type of Avro, and none that the schema defines before")
+        raise SchemaError(f"{name} is neither a type of Avro nor one that the schema defines before")
     return found
 
 

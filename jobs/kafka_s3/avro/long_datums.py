@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from kafka_s3.avro.pieces import Texts
 from kafka_s3.avro.vectors import Ints
 
 _BYTES_MAX: Final = 10
@@ -46,6 +47,26 @@ def long_datums(numbers: Ints, prefix: bytes = b"") -> Sequence[bytes]:
     sizes = long_sizes(numbers)
     if not len(sizes):
         return []
+    made, head = _table(numbers, sizes, prefix), len(prefix)
+    longest = made.shape[1] - head
+    whole: list[bytes] = made.view(f"V{head + longest}").ravel().tolist()
+    if sizes.min() == longest:
+        return whole
+    return [each[:end] for each, end in zip(whole, (sizes + head).tolist(), strict=True)]
+
+
+def long_texts(numbers: Ints, prefix: bytes = b"") -> Texts:
+    """The same, one after the other."""
+    sizes = long_sizes(numbers)
+    made = _table(numbers, sizes, prefix)
+    ends = np.cumsum(sizes + len(prefix))
+    if sizes.min() < made.shape[1] - len(prefix):
+        made = made[np.arange(made.shape[1]) < (sizes + len(prefix))[:, None]]
+    return Texts(made.tobytes(), ends)
+
+
+def _table(numbers: Ints, sizes: Ints, prefix: bytes) -> npt.NDArray[np.uint8]:
+    """A row of bytes for each number; what stands behind short ones means nothing."""
     longest, head = int(sizes.max()), len(prefix)
     made = np.empty((len(numbers), head + longest), dtype=np.uint8)
     made[:, :head] = np.frombuffer(prefix, np.uint8)
@@ -53,10 +74,7 @@ def long_datums(numbers: Ints, prefix: bytes = b"") -> Sequence[bytes]:
     for place in range(longest):
         made[:, head + place] = (left & _LOW).astype(np.uint8) | np.where(sizes > place + 1, _MORE, np.uint8(0))
         left >>= _SEVEN
-    whole: list[bytes] = made.view(f"V{head + longest}").ravel().tolist()
-    if sizes.min() == longest:
-        return whole
-    return [each[:end] for each, end in zip(whole, (sizes + head).tolist(), strict=True)]
+    return made
 
 
 def _zigzag(numbers: Ints) -> npt.NDArray[np.uint64]:

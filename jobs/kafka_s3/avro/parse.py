@@ -31,7 +31,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class SchemaError(ValueError):
-    """A text is no Avro schema, or one that cannot be used, and why, for people."""
+    """A text is not an Avro schema, or one that cannot be used, and why, for people."""
 
 
 def parse_avro(
@@ -118,16 +118,16 @@ def _collect(node: Any, namespace: str, known: dict[str, Any], here: set[str], d
 def _name_of(node: dict[str, Any], namespace: str) -> str:
     name, own = node.get("name"), node.get("namespace")
     if not isinstance(name, str):
-        raise SchemaError(f"a type {_say(node['type'])} has no name" if name is None else f"{_say(name)} is no name")
+        raise SchemaError(f"a type {_say(node['type'])} has no name" if name is None else f"{_say(name)} is not a name")
     if own is not None and not isinstance(own, str):
-        raise SchemaError(f"the namespace {_say(own)} of {_say(name)} is no text")
+        raise SchemaError(f"the namespace {_say(own)} of {_say(name)} is not text")
     if own is None:
         node = {key: value for key, value in node.items() if key != "namespace"}
     full = full_name(node, namespace)
     if full.rpartition(".")[2] in PRIMITIVES:
         raise SchemaError(f"{_say(full)} is the name of one of Avro's own types")
     if not all(map(is_name, full.removeprefix(".").split("."))):
-        raise SchemaError(f"{_say(full)} is no name of a type: letters, digits and _ in parts between dots")
+        raise SchemaError(f"{_say(full)} is not a name of a type: letters, digits and _ in parts between dots")
     return full.removeprefix(".")
 
 
@@ -162,7 +162,7 @@ class _Writer:
         if isinstance(node, list):
             return self._union(node, inside, around, depth, where)
         if not isinstance(node, dict):
-            raise SchemaError(f"{where} is no type: {_say(node)}")
+            raise SchemaError(f"{where} is not a type: {_say(node)}")
         kind = node.get("type")
         if (wrong := wrong_attribute(node, where)) is not None:
             raise SchemaError(wrong)
@@ -245,7 +245,7 @@ class _Writer:
             if not isinstance(field, dict) or not isinstance(name := field.get("name"), str) or "type" not in field:
                 raise SchemaError(f"the record {full} has a field without a name or a type: {_say(field)}")
             if not is_name(name):
-                raise SchemaError(f"the record {full} has a field {_say(name)}, which is no name")
+                raise SchemaError(f"the record {full} has a field {_say(name)}, which is not a name")
             if name in names:
                 raise SchemaError(f"the record {full} has two fields {_say(name)}")
             names.add(name)
@@ -291,7 +291,7 @@ def _check_symbols(made: dict[str, Any], full: str) -> None:
         raise SchemaError(f"the enum {full} has no list of symbols")
     for symbol in symbols:
         if not isinstance(symbol, str) or not is_name(symbol):
-            raise SchemaError(f"the enum {full} has a symbol {_say(symbol)}, which is no name")
+            raise SchemaError(f"the enum {full} has a symbol {_say(symbol)}, which is not a name")
     if len(set(symbols)) != len(symbols):
         raise SchemaError(f"the enum {full} has a symbol twice")
 
@@ -305,4 +305,4 @@ def _check_size(made: dict[str, Any], full: str) -> None:
 def _check_aliases(made: dict[str, Any], where: str) -> None:
     aliases = made.get("aliases", [])
     if not isinstance(aliases, list) or not all(isinstance(alias, str) for alias in aliases):
-        raise SchemaError(f"the aliases of {where} are no list of names: {_say(aliases)}")
+        raise SchemaError(f"the aliases of {where} are not a list of names: {_say(aliases)}")

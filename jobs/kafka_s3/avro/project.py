@@ -165,7 +165,7 @@ class _Builder:
         return _by_branch({name: _as_branch(*way) for name, way in ways.items()})
 
     def _into(self, source: Node, target: Node, path: str) -> Project | None:
-        """A type that is no union into anything."""
+        """A type that is not a union into anything."""
         if (several := _several(target)) is not None:
             return _as_branch(*self._branch(source, several, path))
         return self.build(source, target.required, path)
@@ -314,7 +314,7 @@ def _out_of_branch(ways: dict[str, Project | None]) -> Project:
 
 def _no_way(source: Node, target: Node, path: str, why: str) -> SchemaError:
     return SchemaError(
-        f"{path or 'the value'}: {_said(source)} is not to be read as {_said(target)}{f', {why}' if why else ''}"
+        f"{path or 'the value'}: {_said(source)} cannot be read as {_said(target)}{f', {why}' if why else ''}"
     )
 
 

@@ -6,7 +6,7 @@
 - `orphans`: objects that no entry lists, and which of them may be deleted.
 - `lost`: orphans that may be the last copy of lost records.
 - `audit`: reads a whole log and checks its chain.
-- `positions`: checks that ranges cover every offset once.
+- `continuity`: checks that ranges cover every offset once.
 - `findings`: what a check found wrong.
 - `dead_letter_objects`: reads the dead letters that commits list.
 - `dead_letter_marks`: how far dead letters were sent to their topic.

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from kafka_s3.bucket.continuity import check_positions
 from kafka_s3.bucket.findings import RESTORE, STRANGE, Findings
-from kafka_s3.bucket.positions import check_positions
 from kafka_s3.errors import LogDamaged
 from kafka_s3.log.documents import decode
 from kafka_s3.log.entries import Entry, Kind, Plan, PlannedRange, RangeEntry, sha256_of

@@ -17,7 +17,7 @@ from kafka_s3.log.entries import Plan
 from kafka_s3.naming import DataName, KeyLayout, LogLayout, parse_data_key
 from kafka_s3.settings.loading import settings_from_plan
 from kafka_s3.settings.model import Settings
-from kafka_s3.values.formats.beside import FormatWithCompanions
+from kafka_s3.values.formats.companions import FormatWithCompanions
 from kafka_s3.values.formats.objects import format_for
 from kafka_s3.write.object_group import Member
 

@@ -121,7 +121,7 @@ class OwnedPrefixes:
     routes: tuple[tuple[str, str, str], ...] = ()
 
     def names(self, key: str) -> list[DataName]:
-        """Every way to read a key: none if it is no key of ours, several where delimiters leave that open."""
+        """Every way to read a key: none if it is not a key of ours, several where delimiters leave that open."""
         # What transforms put into another topic's folder is ours by the file's name, whoever owns that topic.
         places = [(place, topic) for place, topic in self.places if topic in key]
         if key.startswith(self.others):

@@ -56,7 +56,7 @@ def check_window(window: Interval | None) -> Interval:
     except OverflowError:
         is_one = False
     if not is_one:
-        raise ConfigurationError(f"[{window.start_ms}, {window.end_ms}) is no window of time in milliseconds.")
+        raise ConfigurationError(f"[{window.start_ms}, {window.end_ms}) is not a window of time in milliseconds.")
     return window
 
 

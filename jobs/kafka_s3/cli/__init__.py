@@ -3,12 +3,13 @@
 A command parses its options, calls a use case and prints what comes back. Exit status: 0; 1 if something was found
 wrong or went wrong; 2 for a wrong call. `run` and `reexport` alone end with the statuses of errors.py.
 
-- `validate`, `preview`, `plan`, `run`, `status`, `verify`, `sign`, `gc`, `adopt`, `rewind`, `reexport`, `redrive`: a
-  command each.
+- `validate`, `preview`, `plan`, `run`, `status`, `verify`, `sign`, `gc`, `adopt`, `rewind`, `reexport`, `redrive`,
+  `iam`, `bundle`, `airflow`: a command each.
 - `common`: the arguments and options that commands share, and how they print.
 - `interval`: the interval that a run is for.
 - `problems`: what needs attention, as every command prints it.
 - `record_lines`: the records of `preview`.
+- `starting_project`: the files that `airflow init` writes.
 - `spark_submit`: starts the Spark driver.
 """
 
@@ -38,6 +39,9 @@ COMMANDS: Final = (
     "rewind",
     "redrive",
     "reexport",
+    "iam",
+    "bundle",
+    "airflow",
 )
 _OWN_EXIT_STATUS: Final = frozenset({"run", "reexport"})
 #: What a disk or its permissions say to a file of the user's, or to where the output goes.

@@ -9,7 +9,7 @@ import click
 from kafka_s3.adopt.adopt import Found, Progress, adopt, look
 from kafka_s3.adopt.decide import Basis, Choice, Decision
 from kafka_s3.adopt.objects import Tail
-from kafka_s3.adopt.positions import parse_positions
+from kafka_s3.adopt.positions_file import parse_positions
 from kafka_s3.cli.common import (
     as_json,
     configured,

@@ -35,7 +35,7 @@ from kafka_s3.write.rejections import Rejected
 @click.option(
     "--schemas",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder of <id>.avsc or <id>.proto: the registry's schemas, ascending ids being their subject's versions.",
+    help="Folder of the registry's schemas, <id>.avsc, .proto or .json; ascending ids are their subject's versions.",
 )
 @click.option(
     "--write-schema",
@@ -122,7 +122,7 @@ def _registries(settings: Settings, schemas: Path | None) -> Registries:
     if schemas is None:
         names = " and ".join(sorted(each.value.rpartition(".")[2] for each in asking))
         kinds = dict.fromkeys((Converter.PROTOBUF, Converter.GLUE_PROTOBUF), "<id>.proto")
-        kinds[Converter.JSON_SCHEMA] = "<id>.json"
+        kinds |= dict.fromkeys((Converter.JSON_SCHEMA, Converter.GLUE_JSON_SCHEMA), "<id>.json")
         files = " and ".join(sorted({kinds.get(each, "<id>.avsc") for each in asking}))
         raise click.UsageError(f"Schemas are read by {names}: give them as --schemas DIR with {files}.")
     registry = folder_registry(schemas)

@@ -31,7 +31,7 @@ _ESCAPES: Final = re.compile(rb"%b%b|(%b|%b)|\\." % (_HIGH, _LOW, _HIGH, _LOW), 
 
 
 class RecordLineError(Exception):
-    """A line that is no record; the message names the line."""
+    """A line that is not a record; the message names the line."""
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -79,7 +79,7 @@ def _half_pair(text: bytes) -> str | None:
     for found in _ESCAPES.finditer(text):
         if found[1]:
             return (
-                f"{found[1].decode()} is half a surrogate pair, which is no character; "
+                f"{found[1].decode()} is half a surrogate pair, which is not a character; "
                 "bytes of any kind go into key_base64 and value_base64"
             )
     return None
@@ -90,17 +90,17 @@ def _topic_partition(line: _Line, default_topic: str | None, is_configured: Call
     if topic is None:
         raise ValueError("names no topic, and the configuration has none by name (topics.regex)")
     if not is_configured(topic):
-        raise ValueError(f"topic {topic!r} is none of the connector's")
+        raise ValueError(f"topic {topic!r} is not one of the connector's")
     if not 0 <= line.partition < 2**31:
-        raise ValueError(f"partition {line.partition} is no partition")
+        raise ValueError(f"partition {line.partition} is not a partition")
     return TopicPartition(topic, line.partition)
 
 
 def _record(line: _Line) -> Record:
     if not 0 <= line.offset <= OFFSET_MAX:
-        raise ValueError(f"offset {line.offset} is no offset")
+        raise ValueError(f"offset {line.offset} is not an offset")
     if line.timestamp is not None and not -1 <= line.timestamp <= OFFSET_MAX:
-        raise ValueError(f"timestamp {line.timestamp} is no time in milliseconds")
+        raise ValueError(f"timestamp {line.timestamp} is not a time in milliseconds")
     return Record(
         line.offset,
         _bytes("value", line.value, line.value_base64),

@@ -11,7 +11,7 @@ from kafka_s3.cli.common import Time, configured, echo, iso, load_configuration,
 from kafka_s3.log.entries import Interval
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.reexport.run import run, withdraw
-from kafka_s3.wiring import in_threads, make_exporter
+from kafka_s3.wiring import make_exporter, make_local_execute
 
 
 @click.command("reexport", short_help="Export a window of time again, under a prefix of its own.")
@@ -49,7 +49,7 @@ def command(
     if withdraws:
         withdraw(exporter, request, telling())
         return
-    report = run(exporter, request, in_threads(of_window(settings, window)), telling(), anew=anew)
+    report = run(exporter, request, make_local_execute(of_window(settings, window)), telling(), anew=anew)
     for problem in report.problems():
         echo(problem, err=True)
     if not report.problems():

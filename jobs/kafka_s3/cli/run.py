@@ -37,7 +37,7 @@ from kafka_s3.report.status import problems
 from kafka_s3.sentences import sentence
 from kafka_s3.settings import Settings
 from kafka_s3.shown import printable
-from kafka_s3.wiring import in_threads, make_exporter, report_letters
+from kafka_s3.wiring import make_exporter, make_local_execute, report_letters
 
 
 @click.command("run", short_help="Run the export once, here or on Spark.")
@@ -159,7 +159,7 @@ class Watched:
     """Executes ranges here, and shows how far they are."""
 
     def __init__(self, settings: Settings, show: Callable[[Progress], None]) -> None:
-        self._execute = in_threads(settings, self._read)
+        self._execute = make_local_execute(settings, self._read)
         self._show = show
         self._at = Progress(0, 0)
         self._lock = threading.Lock()
@@ -202,7 +202,7 @@ def _run_on_spark(settings: Settings, request: RunRequest, output: _Output, conf
     if planned is not None:
         # Of a plan that was there already another driver may have done a part.
         asked = request if isinstance(planned, NewPlan) else replace(request, try_number=2)
-        status = submit(spark.master, config, spark.worker, asked, is_quiet=output.is_json)
+        status = submit(settings, spark.master, config, spark.worker, asked, is_quiet=output.is_json)
         _mark_complete(exporter, request, output.tell)
         return _found(exporter, request, status, config) if output.is_json else _Ended(status)
     report = RunReport(excluded=snapshot.excluded)

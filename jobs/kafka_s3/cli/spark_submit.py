@@ -14,18 +14,21 @@ from pathlib import Path
 
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.plan.batch import RunRequest
-from kafka_s3.spark.job import LOCAL_CONF, application_path, driver_environment
+from kafka_s3.settings.model import Settings
 from kafka_s3.spark.parent_death import die_with_parent
 from kafka_s3.spark.scratch import scratch
+from kafka_s3.spark.submit import LOCAL_CONF, application_conf, application_path, driver_environment
 
 
-def submit(master: str, config: Path, worker: Path | None, request: RunRequest, is_quiet: bool = False) -> int:
+def submit(
+    settings: Settings, master: str, config: Path, worker: Path | None, request: RunRequest, is_quiet: bool = False
+) -> int:
     """Run the driver in client mode and return its exit status. `is_quiet`: what it prints goes to stderr."""
     home = _spark_home()
     with scratch(os.environ) as folder:
         command = [
             str(home / "bin" / "spark-submit"),
-            *_spark_options(master),
+            *_spark_options(settings, master),
             str(application_path()),
             *driver_arguments(config, worker, request),
         ]
@@ -66,8 +69,9 @@ def driver_arguments(config: Path, worker: Path | None, request: RunRequest) -> 
     return [f"{name}={value}" for name, value in arguments.items()]
 
 
-def _spark_options(master: str) -> list[str]:
-    conf = {"spark.log.level": "WARN", **(LOCAL_CONF if master.startswith("local") else {})}
+def _spark_options(settings: Settings, master: str) -> list[str]:
+    local = LOCAL_CONF if master.startswith("local") else {}
+    conf = {"spark.log.level": "WARN", **local, **application_conf(dict(settings.spark.conf))}
     options = ["--master", master]
     return [*options, *(part for name, value in conf.items() for part in ("--conf", f"{name}={value}"))]
 
@@ -86,5 +90,8 @@ def _environment(home: Path, folder: Path, master: str, outer: Mapping[str, str]
 def _spark_home() -> Path:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise ConfigurationError("pyspark is not installed.", next="Install kafka-s3 with its requirements.")
+        raise ConfigurationError(
+            "pyspark is not installed for this Python, so there is no spark-submit.",
+            next="pip install 'kafka-s3[spark]', or leave --spark out: the run works without Spark.",
+        )
     return Path(spec.origin).parent

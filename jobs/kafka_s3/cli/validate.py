@@ -88,7 +88,7 @@ def _beside(settings: Settings) -> list[str]:
     if not beside:
         return []
     values = f"*[0-9]{router.extensions[0]}"
-    return [f"beside the values lie {', '.join(beside)}: whoever lists them takes {values} alone, or counts twice"]
+    return [f"beside the values lie {', '.join(beside)}: list {values} alone, or records are counted twice"]
 
 
 def _notes(loaded: Loaded) -> list[str]:

@@ -12,7 +12,7 @@ from kafka_s3.export import append
 from kafka_s3.export.accounting import AccountedRanges, account_for_prefixes
 from kafka_s3.export.append import EntrySlot, put, same_commit
 from kafka_s3.export.exporter import Execute, Exporter
-from kafka_s3.export.marked import why_marked
+from kafka_s3.export.marker_progress import why_marked
 from kafka_s3.export.run_state import CommittedPlan, RunState, VoidedPlan
 from kafka_s3.export.task import RangeTask
 from kafka_s3.log.entries import BYTES_VERSION, FailedRange, Kind, Plan

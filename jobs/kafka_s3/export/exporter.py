@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_s3.log.entries import Plan
 from kafka_s3.log.store import Chance, Log, by_chance, open_log
 from kafka_s3.plan.results import RangeResult, Task
 from kafka_s3.ports import Broker, ObjectStore
+from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.model import Settings
 
 Execute = Callable[[Sequence[Task]], Sequence[RangeResult]]
 #: A plan with the schemas that are inferred for its topics; those of the topics named are not widened.
 Infer = Callable[[Plan, frozenset[str]], Plan]
+
+
+#: Shows positions to others; why that was not possible, or `None`.
+Show = Callable[[Mapping[TopicPartition, int]], str | None]
 
 
 def nothing_inferred(plan: Plan, kept: frozenset[str]) -> Plan:  # noqa: ARG001  # an `Infer`
@@ -25,6 +30,7 @@ def nothing_inferred(plan: Plan, kept: frozenset[str]) -> Plan:  # noqa: ARG001 
 class Exporter:
     """One connector's settings and the ports it works over. `chance`: what a log that is begun is told from others by.
     `infer`: finds the schemas of values, where the configuration wants that.
+    `show`: of a connector whose positions others want to see (`export.consumer.group.commit`).
     `opened`: the log that a program stays with, once it has found it; where none is given, each look finds it anew.
     """
 
@@ -34,6 +40,7 @@ class Exporter:
     chance: Chance = by_chance
     infer: Infer = field(default=nothing_inferred, compare=False)
     opened: Log | None = field(default=None, compare=False)
+    show: Show | None = field(default=None, compare=False)
 
     @property
     def log(self) -> Log:

@@ -9,9 +9,9 @@ from kafka_s3.bucket import owners
 from kafka_s3.crash_points import CrashPoint, crash_point
 from kafka_s3.errors import DataLoss, KafkaUnavailable, TopicMissing
 from kafka_s3.events import Tell, nobody
+from kafka_s3.export.checkpoints import observe_and_record
 from kafka_s3.export.exporter import Exporter
-from kafka_s3.export.marked import marked_until
-from kafka_s3.export.positions import observe_and_record
+from kafka_s3.export.marker_progress import marked_until
 from kafka_s3.export.run_state import RunState
 from kafka_s3.export.schemas import with_schemas
 from kafka_s3.export.sweep import sweep

@@ -16,14 +16,15 @@ from dataclasses import replace
 from kafka_s3.crash_points import CrashPoint, crash_point
 from kafka_s3.errors import ExporterError
 from kafka_s3.events import ObjectsTookAnotherName, PartitionFailed, Tell, nobody
+from kafka_s3.export.checkpoints import observe_and_record
 from kafka_s3.export.closing import close
 from kafka_s3.export.exporter import Execute, Exporter
-from kafka_s3.export.marked import marked_until
+from kafka_s3.export.marker_progress import marked_until
 from kafka_s3.export.opening import begin, next_step, plan_next, write_plan
-from kafka_s3.export.positions import observe_and_record
 from kafka_s3.export.quiet_interval import write_reached
 from kafka_s3.export.run_report import RunReport as RunReport
 from kafka_s3.export.run_state import CommittedPlan, ExcludedPlan
+from kafka_s3.export.show_positions import show_positions
 from kafka_s3.export.sweep import abort_abandoned_uploads, sweep
 from kafka_s3.log.entries import Entry
 from kafka_s3.log.plans import InheritedPlan, NewPlan, OpenPlan
@@ -89,6 +90,7 @@ def _clean_up(exporter: Exporter, closed: CommittedPlan, tell: Tell) -> None:
     for event in events:
         tell(event)
     crash_point(CrashPoint.SWEPT)
+    show_positions(exporter, entry, tell)
     if second := _second_names(exporter.settings, entry):
         tell(ObjectsTookAnotherName(seq=entry.seq, objects=second))
 

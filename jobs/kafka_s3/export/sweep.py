@@ -91,7 +91,7 @@ def abort_abandoned_uploads(exporter: Exporter, planned: NewPlan, entry: Entry) 
     Such an upload is that of a Spark task which was killed and repeated, or it was opened twice because an answer got
     lost. One LIST, or two with dead letters, where objects went out in parts. Returned and raised: as by `sweep`.
     """
-    assert entry.plan_sha256 == planned.sha256, f"entry {entry.seq} is no commit of plan {planned.plan.seq}"
+    assert entry.plan_sha256 == planned.sha256, f"entry {entry.seq} is not a commit of plan {planned.plan.seq}"
     store = exporter.store
     large = exporter.settings.limits.part_size_bytes
     letters = {each.dead_letters.key for each in entry.ranges if each.dead_letters and each.dead_letters.size > large}

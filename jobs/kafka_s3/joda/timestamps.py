@@ -50,7 +50,7 @@ _ISO = re.compile(
 
 
 def parse_timestamp(text: str, zone: Zone) -> int:
-    """Milliseconds since the epoch, what is finer cut off; JodaError with the reason for a text that is no timestamp.
+    """Milliseconds since the epoch, what is finer cut off; JodaError with the reason for text that is no timestamp.
 
     >>> from kafka_s3.joda.zones import zone
     >>> parse_timestamp("1970-01-01T01:00:00,5+01:00", zone("UTC")), parse_timestamp("1970-01-02", zone("+01:00"))
@@ -75,7 +75,7 @@ def parse_timestamp(text: str, zone: Zone) -> int:
         return _in_zone(local_ms, text, zone)
     offset_ms = 0 if offset in "Zz" else parse_offset(offset)
     if offset_ms is None:
-        raise _refused(text, f"{quoted(offset)} is no offset: allowed are Z and those such as +02, +0200 and +02:00.")
+        raise _refused(text, f"{quoted(offset)} is not an offset: allowed are Z, +02, +0200, +02:00 and so on.")
     return _in_range(local_ms - offset_ms, text)
 
 
@@ -138,4 +138,4 @@ def _in_range(at_ms: int, text: str) -> int:
 
 def _refused(text: str, reason: str) -> JodaError:
     shown = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
-    return JodaError(f"Invalid format: {quoted(text, repr(shown))} is no timestamp. {reason}")
+    return JodaError(f"Invalid format: {quoted(text, repr(shown))} is not a timestamp. {reason}")

@@ -215,7 +215,7 @@ def zone(id: str) -> Zone:
         try:
             return Zone(id, zoneinfo.ZoneInfo(JAVA_IDS.get(id, id)))
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-            pass  # no such name, or one that is no zone: a path, a folder, another kind of file
+            pass  # no such name, or one that is not a zone: a path, a folder, another kind of file
     raise JodaError(
         f"The time zone {id!r} is not known. "
         "Allowed are names of the time-zone database such as Europe/Berlin, UTC, and offsets such as +02:00."

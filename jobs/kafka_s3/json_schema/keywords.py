@@ -18,6 +18,8 @@ OF_OBJECTS: Final = (
     "propertyNames",
     "dependencies",
 )
+#: Of these, what draft 4 does not have.
+SINCE_6: Final = ("contains", "propertyNames")
 #: What 2019-09 and 2020-12 have beside these; `format` says nothing there.
 MODERN_ARRAYS: Final = (*OF_ARRAYS, "prefixItems", "unevaluatedItems", "minContains", "maxContains")
 MODERN_TEXT: Final = ("minLength", "maxLength", "pattern")

@@ -6,6 +6,9 @@ names hold for each. Beside a `$ref` nothing counts.
 
 2019-09 and 2020-12: parts of one type are one, a `type` with several names is only these, and `$ref` is a part like
 others. `tests/json_schema/test_load_oracle.py` compares the former with the library.
+
+The library knows the words of draft 7 in every schema where JsonSchemaConverter asks it; where AWS Glue's converter
+does, those of the draft that a schema names alone (`by_draft`), which is 4 where it names none, and no defaults.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from kafka_s3.json_schema.keywords import (
     OF_NUMBERS,
     OF_OBJECTS,
     OF_TEXT,
+    SINCE_6,
     TYPES,
 )
 from kafka_s3.json_schema.shapes import (
@@ -45,6 +49,7 @@ from kafka_s3.json_schema.shapes import (
 )
 
 _DRAFT_4: Final = "http://json-schema.org/draft-04/schema"
+_DRAFTS: Final = {f"http{s}://json-schema.org/draft-0{draft}/schema": draft for draft in (4, 6, 7) for s in ("", "s")}
 _MODERN: Final = ("https://json-schema.org/draft/2019-09/schema", "https://json-schema.org/draft/2020-12/schema")
 #: Schemas within each other by `allOf` and its like, which are read at once.
 _LEVELS_MAX: Final = 64
@@ -53,11 +58,18 @@ _LEVELS_MAX: Final = 64
 class Schemas:
     """The shapes of a schema and of those that it refers to. `JsonSchemaError` where there is none."""
 
-    def __init__(self, root: Any, referred: Mapping[str, Any], *, ignore_modern_dialects: bool = False) -> None:
-        draft = dialect(root)
+    def __init__(
+        self, root: Any, referred: Mapping[str, Any], *, ignore_modern_dialects: bool = False, by_draft: bool = False
+    ) -> None:
+        draft = (dialect(root) or _DRAFT_4) if by_draft else dialect(root)
+        if by_draft and draft not in _DRAFTS:
+            raise JsonSchemaError("its $schema is not one of the drafts 4, 6 and 7")
         self._modern = draft in _MODERN and not ignore_modern_dialects
+        self._by_draft = by_draft
+        #: The draft whose words count, up to 7.
+        self._draft = _DRAFTS.get(draft or "", 7) if by_draft else 7
         try:
-            self._documents = Documents(root, referred, "id" if draft == _DRAFT_4 else "$id")
+            self._documents = Documents(root, referred, "id" if _DRAFTS.get(draft or "") == 4 else "$id")
         except NoReference as error:
             raise JsonSchemaError(str(error)) from None
         self._shapes: dict[int, Shape] = {}
@@ -93,7 +105,7 @@ class Schemas:
         if level > _LEVELS_MAX:
             raise JsonSchemaError(f"schemas lie more than {_LEVELS_MAX} levels deep in allOf, anyOf or oneOf")
         parts = self._modern_parts(place, level) if self._modern else self._parts(place, level)
-        words = _words(json)
+        words = _words(json, defaults=not self._by_draft)
         match parts:
             case []:
                 return Untyped("a schema that names no type", words)
@@ -123,11 +135,11 @@ class Schemas:
         parts += [
             self._typed(kind, place)
             for kind, words in (("array", OF_ARRAYS), ("string", OF_TEXT), ("object", OF_OBJECTS))
-            if kind not in told and any(word in json for word in words)
+            if kind not in told and any(word in json for word in words if self._draft > 4 or word not in SINCE_6)
         ]
         if not told & {"number", "integer"} and any(word in json for word in OF_NUMBERS):
             parts.append(Numeric())
-        if any(word in json for word in ("if", "then", "else")):
+        if self._draft > 6 and any(word in json for word in ("if", "then", "else")):
             parts.append(Untyped("if"))
         return parts
 
@@ -185,7 +197,7 @@ class Schemas:
                 yield Combined(word, [self._known(each, level + 1) for each in inner])
         if "not" in json:
             yield Untyped("not")
-        if "const" in json:
+        if "const" in json and self._draft > 4:
             yield Constant()
 
     def _array(self, place: Place, *, tuples: bool) -> ArrayOf:
@@ -193,7 +205,7 @@ class Schemas:
         items = json.get("items")
         if items is None or (tuples and isinstance(items, list)):
             return ArrayOf()
-        if not isinstance(items, dict | bool):
+        if not isinstance(items, dict) and not (isinstance(items, bool) and self._draft > 4):
             raise JsonSchemaError("'items' is not a schema")
         if not tuples and (isinstance(items, bool) or "prefixItems" in json):
             return ArrayOf()
@@ -246,9 +258,10 @@ def _plain(kind: str) -> Shape:
             return Numeric(kind == "integer")
 
 
-def _words(json: dict[str, Any]) -> Words:
+def _words(json: dict[str, Any], *, defaults: bool) -> Words:
     for name in ("title", "description"):
         if not isinstance(json.get(name, ""), str):
             raise JsonSchemaError(f"'{name}' is not a string")
     connect = {name: each for name, each in json.items() if name.startswith("connect.")}
-    return Words(json.get("title"), json.get("description"), json.get("default", ABSENT), connect)
+    default = json.get("default", ABSENT) if defaults else ABSENT
+    return Words(json.get("title"), json.get("description"), default, connect)

@@ -11,4 +11,5 @@ class Options:
 
     generalized_sum_type_support: bool = False
     ignore_modern_dialects: bool = False
+    json_fail_invalid_schema: bool = False
     use_optional_for_nonrequired: bool = False

@@ -3,7 +3,7 @@
 Entries are never edited, so what a rewind withdrew still stands in the log, and a reader has to pass over it. A
 `Restart` splits the history of its partition in two:
 
-* withdrawn (`kafka-s3 rewind`): what older entries hold of the partition from its position on is no part of the
+* withdrawn (`kafka-s3 rewind`): what older entries hold of the partition from its position on is not a part of the
   export any more, back to the restart before it that withdrew nothing;
 * not withdrawn (the topic was created again, or Kafka's log was truncated): all of it stays. It is of a log that
   Kafka no longer has, so the same offsets may stand in the export twice, under two generations.

@@ -16,7 +16,7 @@ Snapshot = TypeVar("Snapshot")
 def with_retry(broker: Broker, take: Callable[[Mapping[str, TopicView]], Snapshot]) -> Snapshot:
     """What `take` makes of the topics as they are; once more where they are others meanwhile.
 
-    A broker that does not even say which topics there are is asked once: it is no single partition that is gone.
+    A broker that does not even say which topics there are is asked once: it is not a single partition that is gone.
     """
     views = broker.topics()
     for _ in range(TRIES_MAX - 1):

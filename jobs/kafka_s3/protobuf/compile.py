@@ -171,13 +171,13 @@ def _write(folder: Path, name: str, text: str) -> None:
     """A file under the path that it is imported by, which stays in the folder."""
     path = PurePosixPath(name)
     if not name or path.is_absolute() or any(part in ("", ".", "..") for part in name.split("/")) or "\0" in name:
-        raise ProtoError(f"it refers to {named(name)}, which is no path of a .proto file")
+        raise ProtoError(f"it refers to {named(name)}, which is not a path of a .proto file")
     target = folder / path
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, "utf-8")
     except (OSError, UnicodeEncodeError):
-        raise ProtoError(f"it refers to {named(name)}, which is no path of a .proto file") from None
+        raise ProtoError(f"it refers to {named(name)}, which is not a path of a .proto file") from None
 
 
 def _common_types() -> list[Path]:

@@ -288,7 +288,7 @@ def _leaf(word: str, bits: int) -> Read:
 
         def small(number: int) -> int:
             if not low <= number < high:
-                raise _NoValue(f"the number is no int{bits}")
+                raise _NoValue(f"the number is not an int{bits}")
             return number
 
         return small

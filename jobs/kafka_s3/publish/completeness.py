@@ -43,7 +43,7 @@ from kafka_s3.events import (
     nobody,
 )
 from kafka_s3.export.exporter import Exporter
-from kafka_s3.export.marked import FORMAT_VERSION, MarkerProgress, how_far, is_by_record, joined, read
+from kafka_s3.export.marker_progress import FORMAT_VERSION, MarkerProgress, how_far, is_by_record, joined, read
 from kafka_s3.joda.buckets import Bucketer
 from kafka_s3.joda.periods import Period, period_at
 from kafka_s3.joda.zones import zone
@@ -223,7 +223,7 @@ def _claimed(reached: MarkerProgress, made: Sequence[Marker]) -> MarkerProgress:
 
 
 def _unplanned(log: Log, head: Committed, made: Sequence[Marker]) -> list[Marker]:
-    """The markers whose paths nobody planned to write to before they were claimed (`export.marked.why_marked`)."""
+    """The markers whose paths nobody planned to write to before they were claimed (`marker_progress.why_marked`)."""
     now = log.newest()
     if now is None or now.sha256 != head.sha256:
         return []

@@ -246,7 +246,8 @@ def live_ranges(log: Log, plan: Plan) -> Mapping[PlannedRange, RangeEntry]:
                 found[planned] = done
         if planned not in found:
             raise DataError(
-                f"The plan of window {plan.connector} names {planned.offsets} of log entry {seq}, which has none such.",
+                f"The plan of window {plan.connector} names {planned.offsets} of log entry {seq}, which has no such"
+                " range.",
                 next="The log or the plan was edited or restored: compare them with the bucket's versions.",
             )
     return found

@@ -3,5 +3,6 @@
 - `status`: the newest entry beside what Kafka says now.
 - `health`: the numbers that alarms and metrics are made of.
 - `forecast`: what the next run would do.
+- `policy`: what AWS has to allow each command.
 - `preview`: the objects that given records would become.
 """

@@ -8,7 +8,7 @@ from kafka_s3.bucket import owners
 from kafka_s3.export import append
 from kafka_s3.export.closing import why_not_finished
 from kafka_s3.export.exporter import Exporter
-from kafka_s3.export.marked import marked_until, why_marked
+from kafka_s3.export.marker_progress import marked_until, why_marked
 from kafka_s3.export.schemas import with_schemas
 from kafka_s3.log.documents import encode
 from kafka_s3.log.entries import Kind, Plan, sha256_of

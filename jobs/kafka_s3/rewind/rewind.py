@@ -18,8 +18,8 @@ import msgspec
 from kafka_s3.errors import ConfigurationError, LogMissing, Problem
 from kafka_s3.events import Tell
 from kafka_s3.export.append import EntrySlot, entry, put
+from kafka_s3.export.checkpoints import accept
 from kafka_s3.export.exporter import Exporter
-from kafka_s3.export.positions import accept
 from kafka_s3.log.entries import Entry, Kind, RangeEntry, Restart, TopicState
 from kafka_s3.log.plans import OpenPlan
 from kafka_s3.log.store import Committed, Log

@@ -22,8 +22,13 @@ One module for each topic, with its properties, what is wrong with their values 
 | `connect` | the connector itself: name, topics, bad records, what belongs to a Connect worker |
 | `s3` | the bucket, requests, encryption, tags |
 | `credentials` | who asks S3: keys, roles, providers |
+| `aws_connection` | an Airflow AWS connection: a role, endpoints |
 | `kafka` | Java's client properties and what librdkafka calls them |
-| `kafka_client` | translates them; reads logins out of `sasl.jaas.config` |
+| `kafka_client` | translates them |
+| `client_checks` | what they come to, and what is wrong with them together |
+| `kafka_tokens` | logins by tokens: OAUTHBEARER, Amazon MSK |
+| `jaas` | logins in `sasl.jaas.config` |
+| `key_stores` | Java's key and trust stores, read in memory |
 | `registry` | the schema registry behind AvroConverter |
 | `glue` | AWS Glue's schema registry behind its converters |
 | `converters` | what a record's bytes are: converters, the schema of plain JSON, the record's own metadata |
@@ -39,6 +44,7 @@ One module for each topic, with its properties, what is wrong with their values 
 | `completeness` | markers of complete time partitions |
 | `run` | bounds of a run, its log, what it may do where Kafka is not as the log left it |
 | `schedule` | when runs are due, and cron expressions, the DAGs of a connector |
+| `spark` | the Spark that exports, and what its application is given |
 | `block_gzip` | the older Block-GZIP connector |
 | `aiven` | Aiven's S3 sink, read as this exporter's properties |
 | `aiven_names` | its templates of names |

@@ -21,6 +21,7 @@ from kafka_s3.settings import (
     run,
     s3,
     schedule,
+    spark,
     values,
 )
 from kafka_s3.settings.properties import (
@@ -37,11 +38,12 @@ from kafka_s3.settings.transforms import rules as transforms
 from kafka_s3.settings.validation import ParsedConfig, forget_unread, parse_all
 from kafka_s3.settings.variables import Given
 
-#: By topic, in the order in which README has them.
+#: By topic, in the order in which docs/reference/properties.md has them.
 TOPICS: Final[dict[str, tuple[Property, ...]]] = {
     "The connector": connect.PROPERTIES,
     "Schedule and DAGs": schedule.PROPERTIES,
     "Runs and their log": run.PROPERTIES,
+    "Spark": spark.PROPERTIES,
     "Kafka": kafka.PROPERTIES,
     "S3": s3.PROPERTIES,
     "Credentials for S3": credentials.PROPERTIES,
@@ -56,6 +58,7 @@ TOPICS: Final[dict[str, tuple[Property, ...]]] = {
 }
 PREFIXES: Final[tuple[PropertyPrefix, ...]] = (
     *connect.PREFIXES,
+    *spark.PREFIXES,
     *kafka.PREFIXES,
     *credentials.PREFIXES,
     *converters.PREFIXES,
@@ -72,6 +75,7 @@ READ_BY_THE_DAG: Final = frozenset(
         "timezone",
         "export.schedule",
         "export.schedule.assets",
+        "export.group",
         "export.owner",
         "export.tags",
         "export.verify.schedule",
@@ -79,6 +83,7 @@ READ_BY_THE_DAG: Final = frozenset(
         "export.reexport.max.active.runs",
         "export.kafka.conn.id",
         "export.aws.conn.id",
+        "export.spark.conn.id",
     )
 )
 #: Never in the worker file: each connector has its own.

@@ -34,6 +34,7 @@ class Converter(enum.Enum):
     JSON_SCHEMA = "io.confluent.connect.json.JsonSchemaConverter"
     GLUE_AVRO = "com.amazonaws.services.schemaregistry.kafkaconnect.AWSKafkaAvroConverter"
     GLUE_PROTOBUF = "com.amazonaws.services.schemaregistry.kafkaconnect.protobuf.ProtobufSchemaConverter"
+    GLUE_JSON_SCHEMA = "com.amazonaws.services.schemaregistry.kafkaconnect.jsonschema.JsonSchemaConverter"
     BOOLEAN = "org.apache.kafka.connect.converters.BooleanConverter"
     SHORT = "org.apache.kafka.connect.converters.ShortConverter"
     INTEGER = "org.apache.kafka.connect.converters.IntegerConverter"
@@ -90,22 +91,13 @@ class Envelope:
 #: Those whose values have the schemas of a registry.
 WITH_REGISTRY: Final = (
     *(Converter.AVRO, Converter.PROTOBUF, Converter.JSON_SCHEMA),
-    *(Converter.GLUE_AVRO, Converter.GLUE_PROTOBUF),
+    *(Converter.GLUE_AVRO, Converter.GLUE_PROTOBUF, Converter.GLUE_JSON_SCHEMA),
 )
 SCHEMA_FILE: Final = "export.value.schema.file"
 _NESTING_MAX: Final = 200
 JSON: Final = Converter.JSON.value
-_BYTES_WAY_OUT: Final = (
-    "have the producers write Avro, Protobuf or JSON, or export the bytes as they are with"
-    f" {Converter.BYTE_ARRAY.value} and ByteArrayFormat"
-)
-_CONVERTERS: Final = (
-    *(Choice(converter.value) for converter in Converter),
-    *(
-        Choice(f"com.amazonaws.services.schemaregistry.kafkaconnect.{name}", refused=f"{what}: {_BYTES_WAY_OUT}")
-        for name, what in (("jsonschema.JsonSchemaConverter", "JSON under a schema of AWS Glue is not read"),)
-    ),
-)
+#: JsonSchemaConverter alone is Confluent's, the first of that name.
+_CONVERTERS: Final = tuple(Choice(converter.value) for converter in Converter)
 #: Connect's default converter of headers, which is one of nothing else.
 SIMPLE_HEADERS: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 _NO_HEADERS: Final = f"Connect does not take it for headers either: set {SIMPLE_HEADERS} or {Converter.STRING.value}"

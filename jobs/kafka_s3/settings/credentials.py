@@ -44,12 +44,20 @@ class Anonymous:
 
 @dataclass(frozen=True, slots=True)
 class AssumeRole:
-    """A role that the configured keys, or else the default chain, may assume; asked for anew before it expires."""
+    """A role that the configured keys, or else the default chain, may assume; asked for anew before it expires.
+
+    `arguments`: more that STS is sent, as JSON (tags, policies, a duration). `by_web_identity`: with the token in
+    `token_file`, or else in AWS_WEB_IDENTITY_TOKEN_FILE, read anew each time.
+    """
 
     arn: str
     session_name: str
     external_id: str | None = field(default=None, repr=False)
     region: str | None = None  # of STS; unless set, the bucket's
+    endpoint: str | None = None  # of STS, where it is not Amazon's own
+    arguments: str = field(default="", repr=False)
+    by_web_identity: bool = False
+    token_file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

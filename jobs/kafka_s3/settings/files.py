@@ -70,11 +70,16 @@ def read_limited(path: Path, reach: Reach = ANYWHERE) -> str:
 
 def read_text(path: str, reach: Reach = ANYWHERE) -> str:
     """The text of the file that a `${file:path:key}` names; OSError or UnicodeDecodeError if there is none."""
-    with _opened(Path(path), reach) as file:
+    return read_bytes(Path(path), reach).decode("utf-8-sig")
+
+
+def read_bytes(path: Path, reach: Reach = ANYWHERE) -> bytes:
+    """What is in a file of at most `SIZE_MAX_BYTES`; OSError if there is none."""
+    with _opened(path, reach) as file:
         raw = file.read(SIZE_MAX_BYTES + 1)
     if len(raw) > SIZE_MAX_BYTES:
         raise OSError(errno.EFBIG, f"it is larger than {SIZE_MAX_BYTES} bytes")
-    return raw.decode("utf-8-sig")
+    return raw
 
 
 def _opened(path: Path, reach: Reach = ANYWHERE) -> BinaryIO:
@@ -96,7 +101,11 @@ def _opened(path: Path, reach: Reach = ANYWHERE) -> BinaryIO:
 
 
 def parse_properties(text: str, origin: str) -> dict[str, str]:
-    """The properties of a text in Java's syntax; of two with one name the last wins. Values keep trailing blanks."""
+    """The properties of a text in Java's syntax; of two with one name the last wins. Values keep trailing blanks.
+
+    The library javaproperties names no line in its errors, and takes a comment that follows a line of a backslash alone
+    for a property, which Java does not (0.8.2).
+    """
     properties: dict[str, str] = {}
     for number, line in _logical_lines(text):
         match = re.match(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", line, re.DOTALL)

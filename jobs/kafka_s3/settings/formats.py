@@ -125,7 +125,7 @@ FORMATS: Final = tuple(Choice(name) for name in (JSON, BYTE_ARRAY, AVRO, PARQUET
 KEYS_FORMATS: Final = tuple(Choice(name) for name in (JSON, BYTE_ARRAY, AVRO, PARQUET))
 HEADERS_FORMATS: Final = (
     *(Choice(name) for name in (JSON, AVRO, PARQUET)),
-    Choice(BYTE_ARRAY, refused=f"the headers of a record are no bytes: set {AVRO}, {JSON} or {PARQUET}"),
+    Choice(BYTE_ARRAY, refused=f"the headers of a record are not bytes: set {AVRO}, {JSON} or {PARQUET}"),
 )
 PARQUET_CODECS: Final = (
     *(Choice(name) for name in ("none", "gzip", "snappy")),

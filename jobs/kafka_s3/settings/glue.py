@@ -12,11 +12,13 @@ from kafka_s3.settings.validation import ParsedConfig
 #: Whose options these are.
 GLUE_AVRO_CONVERTER: Final = "com.amazonaws.services.schemaregistry.kafkaconnect.AWSKafkaAvroConverter"
 GLUE_PROTOBUF_CONVERTER: Final = "com.amazonaws.services.schemaregistry.kafkaconnect.protobuf.ProtobufSchemaConverter"
-CONVERTERS: Final = (GLUE_AVRO_CONVERTER, GLUE_PROTOBUF_CONVERTER)
+GLUE_JSON_SCHEMA_CONVERTER: Final = "com.amazonaws.services.schemaregistry.kafkaconnect.jsonschema.JsonSchemaConverter"
+CONVERTERS: Final = (GLUE_AVRO_CONVERTER, GLUE_PROTOBUF_CONVERTER, GLUE_JSON_SCHEMA_CONVERTER)
 DEFAULT_REGISTRY: Final = "default-registry"
 _NOT_WRITTEN = Ignored("nothing is registered: only producers use it")
 _AS_WRITTEN = Ignored("values are read with the schema that they name, as they were written")
 _FEW = Ignored("schemas are few and small")
+_JACKSON = Ignored("JSON is read as it is written, every digit of it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class GlueSettings:
 def properties(side: str) -> tuple[Property, ...]:
     """Those of one side's converter."""
     prefix = f"{side}.converter."
-    only = AppliesWhen(f"{side}.converter", CONVERTERS)
+    only = AppliesWhen(f"{side}.converter", CONVERTERS, f"{side}.converter is one of AWS Glue's")
 
     def row(name: str, default: str | None, doc: str, **more: object) -> Property:
         return Property(f"{prefix}{name}", Kind.STRING, default, doc, applies_when=only, lenient=True, **more)  # type: ignore[arg-type]
@@ -73,6 +75,7 @@ def _ignored(prefix: str) -> tuple[Property, ...]:
         "compression": Ignored("each value says whether it is compressed"),
         "avroRecordType": _AS_WRITTEN,
         "protobufMessageType": _AS_WRITTEN,
+        **dict.fromkeys(("jacksonSerializationFeatures", "jacksonDeserializationFeatures"), _JACKSON),
         **dict.fromkeys(("cacheSize", "timeToLiveMillis"), _FEW),
         "userAgentApp": Ignored("it names the caller to Amazon alone"),
     }

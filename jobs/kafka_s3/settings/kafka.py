@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kafka_s3.settings import validators
-from kafka_s3.settings.properties import Ignored, Kind, Property, PropertyPrefix, Refused
+from kafka_s3.settings.kafka_tokens import MskLogin
+from kafka_s3.settings.properties import AppliesWhen, Ignored, Kind, Property, PropertyPrefix, Refused
 from kafka_s3.settings.validation import ParsedConfig
 from kafka_s3.settings.variables import Given
 
 OVERRIDE: Final = "consumer.override."
 PRODUCER: Final = "producer.override."
+GROUP_COMMIT: Final = "export.consumer.group.commit"
 #: What decides what a range reads, as plans show it.
 READING: Final = "consumer.override.isolation.level"
 
@@ -24,7 +26,9 @@ class KafkaSettings:
     client: Mapping[str, str] = field(repr=False)
     isolation_level: str = "read_committed"
     start: str = "earliest"  # auto.offset.reset at the first sight of a topic: earliest or latest
+    msk: MskLogin | None = None  # where sasl.mechanism=OAUTHBEARER and tokens are made here
     idle_timeout_ms: int = 60_000  # no progress for so long fails a range (export.read.timeout.ms)
+    group: str | None = None  # the consumer group that shows what is committed, where one is wanted
     refused: tuple[str, ...] = ()  # why a process that only looks at connectors may not ask this Kafka
 
 
@@ -42,6 +46,22 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         60_000,
         "A range that makes no progress for this long fails.",
         minimum=1000,
+    ),
+    Property(
+        GROUP_COMMIT,
+        Kind.BOOLEAN,
+        False,
+        "After each commit, make its positions the offsets of a consumer group, for tools that show lag. Nothing reads"
+        " them, and a run does not fail by them.",
+        quiet=True,
+    ),
+    Property(
+        "export.consumer.group.id",
+        Kind.STRING,
+        "",
+        "That consumer group; unset: kafka-s3- and the connector's name. One with live members is left alone.",
+        applies_when=AppliesWhen(GROUP_COMMIT, (True,)),
+        quiet=True,
     ),
 )
 
@@ -77,12 +97,11 @@ Meaning = Renamed | Special | Ignored | Refused
 _NO_GROUP = Ignored("no consumer group is joined: positions are kept in the log in the bucket")
 _NO_POLL = Ignored("a task reads its range to the end; export.read.timeout.ms bounds it")
 _BYTES = Ignored("converters read the raw bytes")
-_PEM_ONLY = Refused("librdkafka reads no Java key stores", "convert it to PEM files")
-_GSSAPI = Refused("Kerberos is not supported yet", "use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
-_OAUTH = Refused(
-    "OAUTHBEARER through Java classes is not supported",
-    "put librdkafka's sasl.oauthbearer.* (method oidc) into the Airflow connection",
-)
+_JAVA_TLS = Refused("it names a part of Java, and TLS is OpenSSL's here", "leave it out")
+_GSSAPI = Refused("Kerberos is not in librdkafka as Python's packages have it", "use SCRAM or OAUTHBEARER")
+_OF_BROKERS = Ignored("brokers check tokens, a client does not")
+_REFRESHED = Ignored("a token is asked for anew when four fifths of its time are over")
+_ASSERTION: Final = "sasl.oauthbearer.assertion."
 _TLS = Refused("librdkafka chooses ciphers and protocols by OpenSSL's names", "set them in the Airflow connection")
 
 
@@ -129,11 +148,9 @@ JAVA: Final[dict[str, Meaning]] = {
     "ssl.truststore.type": Special(),
     "ssl.truststore.location": Special(),
     "ssl.truststore.certificates": Special(secret=True),
-    "ssl.truststore.password": Ignored("PEM trust stores have no password"),
+    "ssl.truststore.password": Special(secret=True),
     **dict.fromkeys(("ssl.cipher.suites", "ssl.enabled.protocols", "ssl.protocol", "ssl.provider"), _TLS),
-    "ssl.keymanager.algorithm": _PEM_ONLY,
-    "ssl.trustmanager.algorithm": _PEM_ONLY,
-    "ssl.engine.factory.class": _PEM_ONLY,
+    **dict.fromkeys(("ssl.keymanager.algorithm", "ssl.trustmanager.algorithm", "ssl.engine.factory.class"), _JAVA_TLS),
     "ssl.secure.random.implementation": Ignored("OpenSSL has its own"),
     "security.providers": _TLS,
     **dict.fromkeys(
@@ -146,17 +163,52 @@ JAVA: Final[dict[str, Meaning]] = {
         ),
         _GSSAPI,
     ),
+    "sasl.login.callback.handler.class": Special(),
+    "sasl.client.callback.handler.class": Special(),
+    "sasl.login.class": Refused("it is a Java class", "leave it out"),
+    "sasl.oauthbearer.token.endpoint.url": Special(),
+    "sasl.oauthbearer.jwt.retriever.class": Special(),
+    "sasl.oauthbearer.client.credentials.client.id": Renamed("sasl.oauthbearer.client.id"),
+    "sasl.oauthbearer.client.credentials.client.secret": Renamed("sasl.oauthbearer.client.secret", secret=True),
+    "sasl.oauthbearer.scope": Renamed("sasl.oauthbearer.scope"),
+    "sasl.oauthbearer.sub.claim.name": Renamed("sasl.oauthbearer.sub.claim.name"),
+    f"{_ASSERTION}algorithm": Renamed(f"{_ASSERTION}algorithm", choices=("RS256", "ES256")),
+    f"{_ASSERTION}claim.exp.seconds": _int(f"{_ASSERTION}claim.exp.seconds", 1, 86_400),
+    f"{_ASSERTION}claim.nbf.seconds": _int(f"{_ASSERTION}claim.nbf.seconds", 0, 86_400),
+    f"{_ASSERTION}claim.jti.include": Renamed(f"{_ASSERTION}claim.jti.include", Kind.BOOLEAN),
+    f"{_ASSERTION}private.key.passphrase": Renamed(f"{_ASSERTION}private.key.passphrase", secret=True),
+    f"{_ASSERTION}template.file": Renamed(f"{_ASSERTION}jwt.template.file"),
+    **{
+        f"{_ASSERTION}{name}": Renamed(f"{_ASSERTION}{name}")
+        for name in ("claim.aud", "claim.iss", "claim.sub", "file", "private.key.file")
+    },
+    "sasl.oauthbearer.header.urlencode": Ignored("id and secret are sent as they are"),
     **dict.fromkeys(
         (
-            "sasl.client.callback.handler.class",
-            "sasl.login.callback.handler.class",
-            "sasl.login.class",
-            "sasl.oauthbearer.token.endpoint.url",
+            "sasl.oauthbearer.clock.skew.seconds",
+            "sasl.oauthbearer.expected.audience",
+            "sasl.oauthbearer.expected.issuer",
+            "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+            "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+            "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
             "sasl.oauthbearer.jwks.endpoint.url",
+            "sasl.oauthbearer.jwt.validator.class",
             "sasl.oauthbearer.scope.claim.name",
-            "sasl.oauthbearer.sub.claim.name",
         ),
-        _OAUTH,
+        _OF_BROKERS,
+    ),
+    **dict.fromkeys(
+        (
+            "sasl.login.connect.timeout.ms",
+            "sasl.login.read.timeout.ms",
+            "sasl.login.refresh.buffer.seconds",
+            "sasl.login.refresh.min.period.seconds",
+            "sasl.login.refresh.window.factor",
+            "sasl.login.refresh.window.jitter",
+            "sasl.login.retry.backoff.max.ms",
+            "sasl.login.retry.backoff.ms",
+        ),
+        _REFRESHED,
     ),
     **dict.fromkeys(
         (

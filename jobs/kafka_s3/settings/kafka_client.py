@@ -7,8 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
-from kafka_s3.errors import Problem
+from kafka_s3.errors import ConfigurationError, Problem
+from kafka_s3.settings import kafka_tokens as tokens
+from kafka_s3.settings.client_checks import MECHANISMS, Client, check_login, order_backoffs, settle_tokens
+from kafka_s3.settings.jaas import TokenLogin, parse_jaas
 from kafka_s3.settings.kafka import ALIASES, EXCLUSIVE, JAVA, OVERRIDE, SHOWN_NATIVE, Renamed, Special
+from kafka_s3.settings.kafka_tokens import MSK_IAM, OAUTHBEARER
+from kafka_s3.settings.key_stores import HTTPS_CA, KINDS, JavaStore, read_store
 from kafka_s3.settings.properties import (
     HIDDEN,
     Ignored,
@@ -21,9 +26,9 @@ from kafka_s3.settings.properties import (
     parse,
     render,
 )
+from kafka_s3.settings.reach import Reach
 from kafka_s3.settings.variables import Given, Source
 
-_JAAS: Final = "sasl.jaas.config"
 _STARTS: Final = {
     "earliest": "earliest",
     "smallest": "earliest",
@@ -32,7 +37,15 @@ _STARTS: Final = {
     "largest": "latest",
     "end": "latest",
 }
-_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+#: What a PEM store's properties are to librdkafka, and what a Java store becomes.
+_PEM_TARGETS: Final = {
+    "ssl.truststore.location": ("ssl.ca.location",),
+    "ssl.truststore.certificates": ("ssl.ca.pem",),
+    "ssl.keystore.location": ("ssl.certificate.location", "ssl.key.location"),
+    "ssl.keystore.certificate.chain": ("ssl.certificate.pem",),
+    "ssl.keystore.key": ("ssl.key.pem",),
+}
+_OF_STORE: Final = {"truststore": ("ssl.ca.pem",), "keystore": ("ssl.certificate.pem", "ssl.key.pem")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +54,6 @@ class ClientLayer:
 
     given: Mapping[str, tuple[str, Given]]
     native: bool = False  # librdkafka's own names are welcome
-
-
-@dataclass(slots=True)
-class Client:
-    """librdkafka's properties; what decides what a reader sees stands beside them, since the reader sets it."""
-
-    properties: dict[str, str] = field(default_factory=dict, repr=False)
-    isolation_level: str = "read_committed"
-    start: str = "earliest"
-    rows: list[ResolvedProperty] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    unresolved: set[str] = field(default_factory=set)
 
 
 def translate(layers: Sequence[ClientLayer]) -> Client:
@@ -69,9 +70,10 @@ def translate(layers: Sequence[ClientLayer]) -> Client:
         for group in EXCLUSIVE:
             if group & translation.added:
                 taken |= group
+    settle_tokens(client)
     if not client.problems:
-        _check_login(client)
-    _order_backoffs(client.properties)
+        check_login(client)
+    order_backoffs(client.properties)
     for name, value in (("isolation.level", client.isolation_level), ("auto.offset.reset", client.start)):
         if name not in taken and name not in client.unresolved:
             client.rows.append(ResolvedProperty(OVERRIDE + name, value, Source.DEFAULT.value, "Kafka client"))
@@ -92,24 +94,19 @@ def translate_stores(layer: ClientLayer) -> Client:
     return client
 
 
-def _order_backoffs(properties: dict[str, str]) -> None:
-    """Raise a largest pause that is below the smallest one, as Java does; librdkafka refuses it."""
-    for name, default, default_max in (("reconnect.backoff", 100, 10_000), ("retry.backoff", 100, 1000)):
-        smallest = int(properties.get(f"{name}.ms", default))
-        if int(properties.get(f"{name}.max.ms", default_max)) < smallest:
-            properties[f"{name}.max.ms"] = str(smallest)
-
-
-def _check_login(client: Client) -> None:
-    given = client.properties
-    if not given.get("security.protocol", "").upper().startswith("SASL_") or client.unresolved:
-        return
-    mechanism = given.get("sasl.mechanism", "")
-    if not mechanism:
-        message = f"must be set with security.protocol={given['security.protocol']}: one of {', '.join(_MECHANISMS)}"
-        client.problems.append(Problem("sasl.mechanism", None, message))
-    elif mechanism in _MECHANISMS and not given.get("sasl.username"):
-        client.problems.append(Problem(_JAAS, None, f"must contain username and password for {mechanism}"))
+def read_stores(client: Client, reach: Reach) -> list[Problem]:
+    """Put what is in Java's stores among the properties, as PEM; what cannot be read is a problem each."""
+    problems = []
+    for store in client.stores:
+        if any(name.startswith((f"ssl.{store.side}.", "ssl.key.")) for name in client.unresolved):
+            continue
+        try:
+            client.properties |= read_store(store, reach)
+        except ConfigurationError as error:
+            problems.append(Problem(store.written, None, error.what))
+        if store.holds_key:  # the key is handed on without one
+            client.properties.pop("ssl.key.password", None)
+    return problems
 
 
 @dataclass(slots=True)
@@ -154,7 +151,7 @@ class _Layer:
         """Whether it is librdkafka's own property: one that Java does not know, or means something else by."""
         if name in ("ssl.keystore.location", "ssl.keystore.password"):
             return "ssl.keystore.type" not in self.layer.given
-        return name not in JAVA or name == "sasl.mechanism"
+        return name not in JAVA or (name == "sasl.mechanism" and self.layer.given[name][1].text.strip() != MSK_IAM)
 
     def _native(self, name: str, given: Given) -> None:
         if name.endswith("_cb"):
@@ -189,12 +186,28 @@ class _Layer:
             case "isolation.level" | "auto.offset.reset":
                 self._reading(name, text, written, given)
             case "sasl.mechanism":
-                if text in _MECHANISMS:
+                if text in (*MECHANISMS, OAUTHBEARER):
                     self._set("sasl.mechanism", text, written, given, shown)
+                elif text == MSK_IAM:  # the same brokers take its tokens this way
+                    self._set("sasl.mechanism", OAUTHBEARER, written, given, shown)
                 else:
-                    self._refuse(written, f"must be one of: {', '.join(_MECHANISMS)}; others are not supported yet")
+                    known = ", ".join((*MECHANISMS, OAUTHBEARER, MSK_IAM))
+                    self._refuse(written, f"must be one of: {known}; librdkafka's Python package has no others")
             case "sasl.jaas.config":
                 self._login(text, written, given)
+            case "sasl.login.callback.handler.class" | "sasl.client.callback.handler.class":
+                self._handler(text, written, given)
+            case "sasl.oauthbearer.token.endpoint.url":
+                if text.startswith(("http://", "https://")):
+                    self._set(name, text, written, given, text)
+                elif text:
+                    self._refuse(written, "must be a URL of http or https: tokens in files are not read")
+            case "sasl.oauthbearer.jwt.retriever.class":
+                grant = tokens.grant_type(text)
+                if grant is None:
+                    self._refuse(written, f"is a Java class that is not known here; known: {tokens.known_retrievers()}")
+                else:
+                    self._set("sasl.oauthbearer.grant.type", grant, written, given, text)
             case "ssl.endpoint.identification.algorithm":
                 if text.lower() in ("https", "", "none"):
                     self._set(name, text.lower() or "none", written, given, text)
@@ -225,44 +238,83 @@ class _Layer:
         if mechanism and mechanism not in login.mechanisms:
             self._refuse(written, f"contains a login for {' or '.join(login.mechanisms)}, not for sasl.mechanism")
             return
+        if isinstance(login, TokenLogin):
+            self._tokens(login, written, given)
+            return
         self._set("sasl.username", login.username, written, given, HIDDEN)
         self._set("sasl.password", login.password, written, given, None)
 
+    def _handler(self, text: str, written: str, given: Given) -> None:
+        """Java's class that gets tokens, or signs them."""
+        if tokens.is_oidc(text):
+            self._set("sasl.oauthbearer.method", "oidc", written, given, text)
+        elif tokens.is_msk(text):
+            self._row(written, given, "Kafka client", text)
+        elif text:
+            self._refuse(written, f"is a Java class that is not known here; known: {tokens.known_handlers()}")
+
+    def _tokens(self, login: TokenLogin, written: str, given: Given) -> None:
+        handlers = [self._other(f"sasl.{whose}.callback.handler.class") for whose in ("login", "client")]
+        if MSK_IAM in login.mechanisms or any(map(tokens.is_msk, handlers)):
+            msk = tokens.msk_login(login.options)
+            if isinstance(msk, str):
+                self._refuse(written, msk)
+            elif self._free("msk", written, given, HIDDEN):
+                self.client.msk = msk
+                self._row(written, given, "Kafka client", HIDDEN)
+            return
+        properties = tokens.oidc_properties(login.options)
+        if isinstance(properties, str):
+            self._refuse(written, properties)
+            return
+        self._row(written, given, "Kafka client", HIDDEN)
+        for target, text in properties.items():
+            self._set(target, text, written, given, None)
+        place = login.options.get("ssl.truststore.location")
+        if place and self._free(HTTPS_CA, written, given, None):
+            password = login.options.get("ssl.truststore.password", "")
+            self.client.stores.append(JavaStore(written, place, False, password, target=HTTPS_CA))
+
     def _store(self, name: str, text: str, written: str, given: Given, shown: str) -> None:
-        """Key and trust stores: PEM, and PKCS12 for keys."""
+        """Key and trust stores: PEM is the client's own affair, Java's are read by `read_stores`."""
         side = "truststore" if "truststore" in name else "keystore"
         kind = (self._other(f"ssl.{side}.type") or "JKS").upper()
-        allowed = ("PEM",) if side == "truststore" else ("PEM", "PKCS12")
-        if name == f"ssl.{side}.type" or kind not in allowed:
-            if kind not in allowed and not (name.endswith("password") or self._reported(side)):
-                message = f"a {side} of Java's type {kind} cannot be read yet: convert it and set ssl.{side}.type=PEM"
-                self._refuse(written, message)
-            elif kind in allowed:
-                self._row(written, given, "Kafka client", shown)
-            return
-        targets = {
-            "ssl.truststore.location": ("ssl.ca.location",),
-            "ssl.truststore.certificates": ("ssl.ca.pem",),
-            "ssl.keystore.certificate.chain": ("ssl.certificate.pem",),
-            "ssl.keystore.key": ("ssl.key.pem",),
-            "ssl.keystore.password": ("ssl.keystore.password",) if kind == "PKCS12" else (),
-            "ssl.keystore.location": ("ssl.keystore.location",)
-            if kind == "PKCS12"
-            else ("ssl.certificate.location", "ssl.key.location"),
-        }[name]
-        if name in ("ssl.truststore.certificates", "ssl.keystore.certificate.chain", "ssl.keystore.key"):
+        if kind in KINDS:
+            self._java_store(name, side, text, written, given, shown)
+        elif kind == "PEM":
+            self._pem_store(name, text, written, given, shown)
+        elif name == f"ssl.{side}.type":
+            kinds = ", ".join(("PEM", *KINDS))
+            self._refuse(written, f"must be one of: {kinds}; others are for keytool -importkeystore to convert")
+
+    def _java_store(self, name: str, side: str, text: str, written: str, given: Given, shown: str) -> None:
+        if name not in (f"ssl.{side}.location", f"ssl.{side}.type", f"ssl.{side}.password"):
+            self._refuse(written, f"holds PEM: set ssl.{side}.type=PEM")
+        elif name != f"ssl.{side}.location":
+            self._row(written, given, "Kafka client", shown)
+        elif text and self._free(_OF_STORE[side][0], written, given, shown):
+            self.added |= {*_OF_STORE[side]}
+            key_password = self._other("ssl.key.password") if side == "keystore" else ""
+            password = self._other(f"ssl.{side}.password", strip=False)
+            self.client.stores.append(JavaStore(written, text, side == "keystore", password, key_password))
+            self._row(written, given, f"Kafka client: {', '.join(_OF_STORE[side])}", shown)
+
+    def _pem_store(self, name: str, text: str, written: str, given: Given, shown: str) -> None:
+        if name.endswith((".certificates", ".chain", ".key")):
             text = pem(text)
+        if name.endswith(".type"):
+            self._row(written, given, "Kafka client", shown)
+        elif name.endswith(".password"):
+            self._ignored(written, given, "PEM stores have no password", shown=HIDDEN)
         # Only the first one gets a row: the others say the same.
-        for target, show in zip(targets, (shown, None), strict=False):
+        for target, show in zip(_PEM_TARGETS.get(name, ()), (shown, None), strict=False):
             self._set(target, text, written, given, show)
 
-    def _reported(self, side: str) -> bool:
-        return any(f"a {side} of Java's type" in problem.message for problem in self.client.problems)
-
-    def _other(self, name: str) -> str:
+    def _other(self, name: str, *, strip: bool = True) -> str:
         """The effective text of another property, blank if it has none."""
         pair = self.effective.get(name)
-        return pair[1].text.strip() if pair and pair[1].resolved else ""
+        text = pair[1].text if pair and pair[1].resolved else ""
+        return text.strip() if strip else text
 
     def _free(self, target: str, written: str, given: Given, shown: str | None) -> bool:
         if target not in self.taken:
@@ -309,68 +361,3 @@ def pem(text: str) -> str:
 
 def _is_monitoring(text: str) -> bool:
     return all(part.strip().startswith("io.confluent.monitoring.") for part in text.split(","))
-
-
-# `sasl.jaas.config`, Java's way to hold a user name and password.
-
-_MODULES: Final = {"PlainLoginModule": ("PLAIN",), "ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512")}
-_TOKEN = re.compile(r"""\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([=;])|([^\s=;"']+))""", re.DOTALL)
-_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b"}
-_SHAPE: Final = '<login module> required username="…" password="…";'
-
-
-@dataclass(frozen=True, slots=True)
-class Login:
-    """Who logs in, and the mechanisms that this may be for."""
-
-    username: str
-    password: str = field(repr=False)
-    mechanisms: tuple[str, ...]
-
-
-def parse_jaas(text: str) -> Login | str:
-    """The user name and password, or what is wrong with the text, without any part of it that could be a secret."""
-    tokens = _tokens(text)
-    if tokens is None or len(tokens) < 3 or tokens[-1] != (";", True) or (";", True) in tokens[:-1]:
-        return f"is not of the form {_SHAPE}"
-    module = tokens[0][0].rpartition(".")[2]
-    if module not in _MODULES:
-        return f"names a login module that is not supported; supported: {', '.join(_MODULES)}"
-    if tokens[1][0].lower() not in ("required", "requisite", "sufficient", "optional"):
-        return f"is not of the form {_SHAPE}"
-    options: dict[str, str] = {}
-    pairs = tokens[2:-1]
-    if len(pairs) % 3:
-        return f"is not of the form {_SHAPE}"
-    for at in range(0, len(pairs), 3):
-        (name, _), equals, (value, _) = pairs[at : at + 3]
-        if equals != ("=", True):
-            return f"is not of the form {_SHAPE}"
-        options[name] = value
-    if options.get("tokenauth", "false").lower() == "true":
-        return "logs in with a delegation token, which is not supported yet"
-    if not options.get("username") or "password" not in options:
-        return "must contain both username and password"
-    return Login(options["username"], options["password"], _MODULES[module])
-
-
-def _tokens(text: str) -> list[tuple[str, bool]] | None:
-    """Words of the text, each with whether it is punctuation; `None` if a quote is left open."""
-    tokens: list[tuple[str, bool]] = []
-    at, end = 0, len(text.rstrip())
-    while at < end:
-        match = _TOKEN.match(text, at)
-        if match is None:
-            return None
-        double, single, mark, word = match.groups()
-        quoted = double if double is not None else single
-        if quoted is not None:
-            tokens.append((re.sub(r"\\(.)", _unescape, quoted, flags=re.DOTALL), False))
-        else:
-            tokens.append((mark or word, mark is not None))
-        at = match.end()
-    return tokens
-
-
-def _unescape(match: re.Match[str]) -> str:
-    return _ESCAPES.get(match.group(1), match.group(1))

@@ -25,10 +25,12 @@ from kafka_s3.settings import (
     run,
     s3,
     schedule,
+    spark,
     values,
 )
+from kafka_s3.settings.client_checks import Client
 from kafka_s3.settings.files import read
-from kafka_s3.settings.kafka_client import Client, translate
+from kafka_s3.settings.kafka_client import read_stores, translate
 from kafka_s3.settings.model import Settings, build_settings, settle, shown
 from kafka_s3.settings.properties import HIDDEN, REQUIRED, ResolvedProperty
 from kafka_s3.settings.reach import CLASSES, Reach
@@ -73,6 +75,7 @@ class Outline:
     problems: tuple[Problem, ...]
     verify_schedule: str | None = None  # a cron expression or Airflow's name for one
     schedule_assets: tuple[str, ...] = ()
+    group: str | None = None
     owner: str | None = None
     tags: tuple[str, ...] = ()
     bucket: str = ""
@@ -81,6 +84,7 @@ class Outline:
     partitioner: str = ""
     log_root: str = ""
     given: tuple[tuple[str, str], ...] = ()  # the properties that are set, secrets hidden
+    spark_conn_id: str = spark.DEFAULT_CONN_ID
     reexports_max: int = 0  # windows at once; 0: there is no DAG for them
 
 
@@ -162,6 +166,7 @@ def outline(path: Path, worker: Path | None = None) -> Outline:
         problems=tuple(problems),
         verify_schedule=config.optional("export.verify.schedule"),
         schedule_assets=config.listed("export.schedule.assets"),
+        group=config.optional("export.group"),
         owner=config.optional("export.owner"),
         tags=tuple(dict.fromkeys(config.listed("export.tags"))),
         bucket=config.text("s3.bucket.name"),
@@ -170,6 +175,7 @@ def outline(path: Path, worker: Path | None = None) -> Outline:
         partitioner=config.text("partitioner.class").rpartition(".")[2],
         log_root=config.text("export.log.dir"),
         given=(*shown(config), *((written, HIDDEN) for written, _ in gathered.client[0].given.values())),
+        spark_conn_id=config.optional(spark.CONN_ID) or spark.DEFAULT_CONN_ID,
         reexports_max=_reexports_max(config),
     )
 
@@ -219,7 +225,10 @@ def _load(
         offline=offline,
     )
     config, client = _check(gathered, need_brokers=not offline)
+    if not offline:
+        _read_stores(gathered, config, client, lookups.reach)
     _find_user_defined(config, lookups.reach)
+    spark.check_reach(config, lookups.reach)
     converters.read_value_schema(config, folder, lookups.reach)
     problems = _all(problems, gathered, config, client)
     if problems:
@@ -227,9 +236,20 @@ def _load(
         raise ConfigurationError(f"{origin} has {count}:", problems=problems)
     settle(config)
     rows = sorted(gathered.rows + report_rows(config) + config.rows + client.rows, key=lambda row: row.name)
-    made = build_settings(config, client, gathered.session_token)
+    made = build_settings(config, client, gathered.session_token, gathered.aws)
     kafka = replace(made.kafka, refused=tuple(gathered.refused_client))
     return Loaded(replace(made, kafka=kafka, hidden=gathered.hidden), tuple(rows), gathered.aivens is not None)
+
+
+def _read_stores(gathered: Gathered, config: ParsedConfig, client: Client, reach: Reach) -> None:
+    """Read Java's key and trust stores. A process that only looks at connectors asks no registry, and without one that
+    it cannot read it does not ask Kafka either."""
+    problems = read_stores(client, reach)
+    if reach.only_looks:
+        gathered.refused_client += map(str, problems)
+        return
+    client.problems += problems
+    registry.read_registry_stores(config, reach)
 
 
 def _check(gathered: Gathered, *, need_brokers: bool) -> tuple[ParsedConfig, Client]:
@@ -270,6 +290,7 @@ def _apply_rules(config: ParsedConfig) -> None:
     credentials.apply_credential_rules(config)
     paths.apply_path_rules(config)
     run.apply_limit_rules(config)
+    spark.apply_spark_rules(config)
     completeness.apply_completeness_rules(config)
 
 

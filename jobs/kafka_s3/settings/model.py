@@ -11,12 +11,13 @@ from typing import Final
 
 from kafka_s3.naming import KeyLayout, Naming
 from kafka_s3.settings import block_gzip, credentials
+from kafka_s3.settings.aws_connection import AwsConnection
+from kafka_s3.settings.client_checks import Client
 from kafka_s3.settings.completeness import Completeness, build_completeness
 from kafka_s3.settings.connect import DeadLetters, build_dead_letters
 from kafka_s3.settings.converters import SCHEMA_FILE, EnvelopeField
 from kafka_s3.settings.formats import Format
-from kafka_s3.settings.kafka import READING, KafkaSettings
-from kafka_s3.settings.kafka_client import Client
+from kafka_s3.settings.kafka import GROUP_COMMIT, READING, KafkaSettings
 from kafka_s3.settings.paths import (
     Partitioner,
     RecordTime,
@@ -32,6 +33,8 @@ from kafka_s3.settings.registry import without_login
 from kafka_s3.settings.run import OPEN_OBJECTS_MAX, Limits, Policies, build_limits, build_log_key, build_policies
 from kafka_s3.settings.s3 import S3Settings, build_s3
 from kafka_s3.settings.schedule import ScheduleSettings, build_schedule
+from kafka_s3.settings.spark import NO_SPARK_CONF, SparkSettings, build_spark
+from kafka_s3.settings.spark import is_member as is_sparks
 from kafka_s3.settings.transforms import rules as transforms
 from kafka_s3.settings.transforms.chain import NO_CHAIN, ChainSettings
 from kafka_s3.settings.validation import ParsedConfig, show
@@ -77,6 +80,7 @@ class Settings:
     completeness: Completeness | None = None
     log_key: LogKey = field(default=NO_KEY, repr=False)
     chain: ChainSettings = NO_CHAIN
+    spark: SparkSettings = NO_SPARK_CONF
     hidden: frozenset[str] = field(default=frozenset(), repr=False)
 
     def reading_by(self, schema: str | None) -> Settings:
@@ -92,7 +96,7 @@ class Settings:
         return topic in self.topics
 
 
-def build_settings(config: ParsedConfig, client: Client, session_token: Given | None) -> Settings:
+def build_settings(config: ParsedConfig, client: Client, session_token: Given | None, aws: AwsConnection) -> Settings:
     """The settings behind settled values; call it only if there was no problem."""
     resolved = _resolved(config, client)
     content, partitioner = build_format(config), build_partitioner(config)
@@ -109,13 +113,16 @@ def build_settings(config: ParsedConfig, client: Client, session_token: Given | 
         limits=build_limits(config),
         layout=build_layout(config, naming, routed=chain.routes),
         chain=chain,
+        spark=build_spark(config),
         log_root=config.text("export.log.dir"),
         log_key=build_log_key(config),
-        s3=build_s3(config, session_token),
+        s3=build_s3(config, session_token, aws),
         kafka=KafkaSettings(
             client=dict(client.properties),
             isolation_level=client.isolation_level,
             start=client.start,
+            msk=client.msk,
+            group=_group(config),
             idle_timeout_ms=config.number("export.read.timeout.ms"),
         ),
         schedule=build_schedule(config),
@@ -127,6 +134,11 @@ def build_settings(config: ParsedConfig, client: Client, session_token: Given | 
         resolved=resolved,
         configuration_sha256=_hash(config, resolved),
     )
+
+
+def _group(config: ParsedConfig) -> str | None:
+    name = config.optional("export.consumer.group.id") or f"kafka-s3-{config.text('name')}"
+    return name if config.flag(GROUP_COMMIT) else None
 
 
 def _reads_timestamps(content: FormatSettings, partitioner: Partitioner) -> bool:
@@ -177,7 +189,7 @@ def shown(config: ParsedConfig) -> tuple[tuple[str, str], ...]:
     """What was set, as anybody may see it: secrets and credentials are hidden, variables stand as they are."""
     rows = []
     for name, given in sorted(config.given.items()):
-        if transforms.is_member(name):
+        if transforms.is_member(name) or is_sparks(name):
             rows.append((name, HIDDEN if given.secret else show(name, given.text)))
         elif name not in config.properties or _is_secret(name, config):
             rows.append((name, HIDDEN))

@@ -90,7 +90,7 @@ def _lenses(given: Mapping[str, str]) -> Translation:
     statement = " ".join(statements[0].split()) if statements else ""
     match = _KCQL.fullmatch(statement) if len(statement) <= _STATEMENT_MAX else None
     if match is None:
-        made.differs.append("connect.s3.kcql is no statement that is understood here: INSERT INTO … SELECT * FROM …")
+        made.differs.append("connect.s3.kcql is not a statement that is understood here: INSERT INTO … SELECT * FROM …")
         return made
     said = {name: text.strip("`") for name, text in match.groupdict(default="").items()}
     made.words["s3.bucket.name"] = said["bucket"]

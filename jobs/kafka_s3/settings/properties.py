@@ -126,7 +126,7 @@ class AppliesWhen:
     def _own_part(self) -> str:
         if self.values is None:
             return f"{self.name} is set"
-        names = [render(value).rpartition(".")[2] for value in self.values]
+        names = list(dict.fromkeys(render(value).rpartition(".")[2] for value in self.values))
         names += ["your own class"] if self.user_defined else []
         if len(names) == 1:
             return f"{self.name}={names[0]}"
@@ -180,7 +180,7 @@ class PropertyPrefix:
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """A text that is no value of its property; `recognised` is set if it names something known but not built."""
+    """A text that is not a value of its property; `recognised` is set if it names something known but not built."""
 
     message: str
     recognised: Value = field(default=None, repr=False)
@@ -285,7 +285,7 @@ def render(value: Value) -> str:
             return str(value)
 
 
-def near_match(name: str, known: Iterable[str]) -> str:
+def near_match(name: str, known: Iterable[str], *, cutoff: float = 0.75) -> str:
     """The sentence that points a misspelling at what was probably meant, or an empty one."""
-    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
+    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
     return f" Did you mean {matches[0]}?" if matches else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -13,7 +13,8 @@ from kafka_s3.errors import Problem
 from kafka_s3.json_schema.options import Options as JsonSchemaOptions
 from kafka_s3.protobuf.options import Options
 from kafka_s3.settings import validators
-from kafka_s3.settings.kafka_client import Client, ClientLayer, translate_stores
+from kafka_s3.settings.client_checks import Client
+from kafka_s3.settings.kafka_client import ClientLayer, read_stores, translate_stores
 from kafka_s3.settings.properties import (
     HIDDEN,
     SUPPORTED,
@@ -25,6 +26,7 @@ from kafka_s3.settings.properties import (
     PropertyPrefix,
     ResolvedProperty,
 )
+from kafka_s3.settings.reach import Reach
 from kafka_s3.settings.validation import ParsedConfig
 from kafka_s3.settings.variables import Given
 
@@ -55,14 +57,9 @@ _CLUSTER: Final = "bearer.auth.logical.cluster"
 _POOL: Final = "bearer.auth.identity.pool.id"
 _SSL: Final = "schema.registry.ssl."
 _HOST_CHECK: Final = "ssl.endpoint.identification.algorithm"
-#: librdkafka's properties that the registry's client has as well; it reads its certificates from files only.
+#: librdkafka's properties that are the registry's client's as well, and those that `adapters.registry` adds to it.
 _FILES: Final = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.key.password")
-_WRITTEN: Final = {
-    "ssl.ca.pem": "ssl.truststore.certificates",
-    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
-    "ssl.key.pem": "ssl.keystore.key",
-}
-_PLACES: Final = {"ssl.ca.pem": "ssl.truststore.location"}
+_TEXTS: Final = ("ssl.ca.pem", "ssl.certificate.pem", "ssl.key.pem")
 
 
 class SubjectNames(enum.Enum):
@@ -176,19 +173,10 @@ def _json_schema_rows(side: str) -> tuple[Property, ...]:
     }
     only = (JSON_SCHEMA_CONVERTER,)
     defaults = JsonSchemaOptions()
-    refused = "values are not validated beyond their types: leave it out"
+    validated = _option(side, "json.fail.invalid.schema", "Validate values by their JSON Schema.", only, default=False)
     return (
         *(_option(side, name, doc, only, default=_default(defaults, name)) for name, doc in docs.items()),
-        Property(
-            f"{side}.converter.json.fail.invalid.schema",
-            Kind.STRING,
-            "false",
-            "Whether values are validated by their JSON Schema.",
-            choices=(Choice("false"), Choice("true", refused=refused)),
-            ignore_case=True,
-            applies_when=AppliesWhen(f"{side}.converter", only),
-            lenient=True,
-        ),
+        replace(validated, quiet=True),
     )
 
 
@@ -248,7 +236,7 @@ PREFIXES: Final[tuple[PropertyPrefix, ...]] = tuple(
     PropertyPrefix(
         f"{prefix}schema.registry.ssl.",
         SUPPORTED,
-        "TLS for the registry, as for Kafka: ssl.truststore.location and ssl.keystore.location of type PEM,"
+        "TLS for the registry, as for Kafka: ssl.truststore.* and ssl.keystore.* of type JKS, PKCS12 or PEM,"
         " ssl.key.password.",
     )
     for prefix in OPTIONS
@@ -286,8 +274,21 @@ def build_registry(config: ParsedConfig, side: str) -> RegistrySettings | None:
             client[_POOL] = pool
     elif logins:
         client["basic.auth.user.info"] = logins[0]
-    stores = _stores(config, side).properties
-    return RegistrySettings({**client, **{name: stores[name] for name in _FILES if name in stores}})
+    stores = config.made[_made(side)].properties if _made(side) in config.made else _stores(config, side).properties
+    return RegistrySettings({**client, **{name: stores[name] for name in (*_FILES, *_TEXTS) if name in stores}})
+
+
+def read_registry_stores(config: ParsedConfig, reach: Reach) -> None:
+    """Read the Java stores of both sides' registries."""
+    for side in SIDES:
+        if _asks(config, side):
+            client = _stores(config, side)
+            config.problems += read_stores(client, reach)
+            config.made[_made(side)] = client
+
+
+def _made(side: str) -> str:
+    return f"{__name__}.{side}"
 
 
 def without_login(url: str) -> str:
@@ -343,15 +344,12 @@ def _tls_rules(config: ParsedConfig, side: str) -> None:
     client = _stores(config, side)
     config.rows += client.rows
     config.problems += client.problems
-    kept = {name for name in _FILES if name in client.properties}
     if client.properties.get(_HOST_CHECK, "https") != "https":
         message = "the registry's certificate is always verified: remove it"
         config.problems.append(Problem(f"{prefix}{_HOST_CHECK}", None, message))
-    for target in sorted(client.properties.keys() - kept - {_HOST_CHECK}):
-        given = f"{prefix}{_WRITTEN.get(target, target)}"
-        message = "the registry's client reads certificates from PEM files: write it to one and set "
-        config.problems.append(Problem(given, None, f"{message}{prefix}{_PLACES.get(target, 'ssl.keystore.location')}"))
-    if {"ssl.key.location", "ssl.key.password"} & kept and "ssl.certificate.location" not in kept:
+    with_key = {"ssl.key.location", "ssl.key.pem", "ssl.key.password"} & client.properties.keys()
+    certified = {"ssl.certificate.location", "ssl.certificate.pem"} & client.properties.keys()
+    if with_key and not certified and not any(store.holds_key for store in client.stores):
         location = f"{prefix}ssl.keystore.location"
         config.problems.append(Problem(location, None, "must contain the certificate that the key belongs to"))
 

@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 from kafka_s3.settings import validators
+from kafka_s3.settings.aws_connection import AwsConnection
 from kafka_s3.settings.credentials import Chain, Credentials, build_credentials
 from kafka_s3.settings.properties import REQUIRED, AppliesWhen, Choice, Ignored, Kind, Property, choices
 from kafka_s3.settings.validation import ParsedConfig
@@ -18,6 +19,8 @@ from kafka_s3.settings.variables import Given
 
 BUILT_IN_TAGS: Final = ("startOffset", "endOffset", "recordCount")  # s3.object.tagging, as the sink writes them
 TAGS_MAX: Final = 10  # S3's own, per object
+#: What S3 appends to the names of directory buckets, and of access points to them.
+_DIRECTORY_BUCKETS: Final = ("--x-s3", "--xa-s3")
 _PAIRS: Final = "s3.object.tagging.key.value.pairs"
 
 
@@ -63,6 +66,8 @@ class S3Settings:
     accelerate: bool = False  # s3.wan.mode
     send_digest: bool = False  # s3.send.digest: Content-MD5 with every body
     tagging: Tagging | None = None
+    use_fips: bool | None = None  # None: as the environment says, as of the next
+    use_dualstack: bool | None = None
 
 
 _TAGS = AppliesWhen("s3.object.tagging", (True,))
@@ -195,6 +200,7 @@ def apply_s3_rules(config: ParsedConfig) -> None:
             "s3.wan.mode",
             "cannot be combined with s3.path.style.access.enabled, which is true by default: set it to false",
         )
+    _bucket(config)
     _encryption(config)
     _proxy(config)
     if config.sure("s3.wan.mode") and config.flag("s3.wan.mode"):
@@ -213,6 +219,26 @@ def apply_s3_rules(config: ParsedConfig) -> None:
         if len({*keys, *BUILT_IN_TAGS}) > TAGS_MAX:
             built_in = ", ".join(BUILT_IN_TAGS)
             config.add_problem(_PAIRS, f"S3 allows {TAGS_MAX} tags per object, {built_in} among them")
+
+
+def _is_arn(bucket: str) -> bool:
+    """Whether an access point is named, which has a host name of its own."""
+    return bucket.startswith("arn:")
+
+
+def _bucket(config: ParsedConfig) -> None:
+    name = "s3.bucket.name"
+    if not config.sure(name):
+        return
+    bucket = config.text(name)
+    if bucket.endswith(_DIRECTORY_BUCKETS):
+        message = (
+            "names a directory bucket (S3 Express One Zone), which lists keys in no order: the newest entry of a log is"
+            " found by the order of keys. Use a general purpose bucket"
+        )
+        config.add_problem(name, message)
+    if _is_arn(bucket) and (config.is_set("store.url") or config.recognised["s3.wan.mode"] is True):
+        config.add_problem(name, "names an access point, which has its own endpoint: remove store.url and s3.wan.mode")
 
 
 def _encryption(config: ParsedConfig) -> None:
@@ -235,13 +261,13 @@ def _proxy(config: ParsedConfig) -> None:
             config.add_problem(name, "requires s3.proxy.url")
 
 
-def build_s3(config: ParsedConfig, session_token: Given | None) -> S3Settings:
+def build_s3(config: ParsedConfig, session_token: Given | None, aws: AwsConnection) -> S3Settings:
     url = config.optional("store.url")
     return S3Settings(
         bucket=config.text("s3.bucket.name"),
         region=config.text("s3.region"),
         endpoint_url=with_scheme(url) if url else None,
-        path_style=config.flag("s3.path.style.access.enabled"),
+        path_style=config.flag("s3.path.style.access.enabled") and not _is_arn(config.text("s3.bucket.name")),
         access_key_id=config.optional("aws.access.key.id"),
         secret_access_key=config.optional("aws.secret.access.key"),
         session_token=session_token.text if session_token else None,
@@ -249,10 +275,12 @@ def build_s3(config: ParsedConfig, session_token: Given | None) -> S3Settings:
         proxy_url=_proxy_url(config),
         expect_continue=config.flag("s3.http.send.expect.continue"),
         retry=RetrySettings(config.number("s3.part.retries"), config.number("s3.retry.backoff.ms")),
-        credentials=build_credentials(config),
+        credentials=aws.role or build_credentials(config),
         accelerate=config.flag("s3.wan.mode"),
         send_digest=config.flag("s3.send.digest"),
         tagging=_tagging(config),
+        use_fips=aws.use_fips,
+        use_dualstack=aws.use_dualstack,
     )
 
 

@@ -106,6 +106,14 @@ PROPERTIES: Final[tuple[Property, ...]] = (
     Property(
         "export.owner", Kind.STRING, "", "Owner of the DAG; Airflow's default unless set.", check=validators.owner
     ),
+    Property(
+        "export.group",
+        Kind.STRING,
+        "",
+        "Connectors of one group share the DAG `<group>__group`, one driver and one schedule; none unless set.",
+        check=validators.group,
+        quiet=True,
+    ),
     Property("export.tags", Kind.LIST, (), "Tags of the DAG, in addition to kafka-s3.", check=validators.dag_tag),
     Property(
         "export.verify.schedule",

@@ -8,6 +8,7 @@ from typing import Final
 
 from kafka_s3.errors import Problem
 from kafka_s3.settings import aiven, catalogue, connect, credentials, kafka
+from kafka_s3.settings.aws_connection import AwsConnection, read_connection
 from kafka_s3.settings.kafka_client import ClientLayer
 from kafka_s3.settings.properties import Property, ResolvedProperty, near_match
 from kafka_s3.settings.reach import FILE_ROOTS
@@ -24,7 +25,10 @@ _AWS: Final = {
 _SECRETS: Final = ("aws_secret_access_key", "export.log.key")
 _KEYS: Final = ("aws.access.key.id", "aws.secret.access.key")
 #: Of Kafka and of the registry: files that their clients open by themselves.
-_PLACES: Final = ("ssl.truststore.location", "ssl.keystore.location")
+_PLACES: Final = (
+    *("ssl.truststore.location", "ssl.keystore.location"),
+    *(f"sasl.oauthbearer.assertion.{name}" for name in ("file", "private.key.file", "template.file")),
+)
 
 
 @dataclass(slots=True)
@@ -34,6 +38,7 @@ class Gathered:
     properties: dict[str, Given] = field(default_factory=dict)
     client: list[ClientLayer] = field(default_factory=list)
     session_token: Given | None = None
+    aws: AwsConnection = field(default_factory=AwsConnection)
     rows: list[ResolvedProperty] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     aivens: aiven.Translated | None = None  # where the connector file is one of Aiven's S3 sink
@@ -88,6 +93,7 @@ def gather(
             if resolved is not None:
                 texts[name] = (written, resolved)
         gathered.client.append(ClientLayer(texts, native))
+    gathered.aws = _reached(aws_connection or {}, gathered)
     token = (aws_connection or {}).get("aws_session_token")
     if token and all(gathered.properties.get(key, _NOWHERE).source is Source.AIRFLOW for key in _KEYS):
         gathered.session_token = Given(token, Source.AIRFLOW, secret=True)
@@ -95,6 +101,19 @@ def gather(
 
 
 _NOWHERE: Final = Given("", Source.DEFAULT)
+
+
+def _reached(given: Mapping[str, str], gathered: Gathered) -> AwsConnection:
+    """How the AWS connection says that AWS is reached. The connector's own keys or provider stand above its role."""
+    found = read_connection(given)
+    gathered.problems += found.problems
+    if found.role is None:
+        return found
+    given_here = (each for each in gathered.properties.items() if each[1].source is Source.CONNECTOR)
+    own = sorted(name for name, each in given_here if name in (credentials.CLASS, *_KEYS) and each.text.strip())
+    meaning = f"overridden by {own[0]}" if own else "The role that is assumed."
+    gathered.rows.append(ResolvedProperty("role_arn", found.role.arn, Source.AIRFLOW.value, meaning, ignored=bool(own)))
+    return replace(found, role=None) if own else found
 
 
 def _resolve(name: str, given: Given, lookups: Lookups | None, lenient: bool, gathered: Gathered) -> Given | None:

@@ -17,6 +17,8 @@ _MINUTE_MS = 60_000
 #: What the ids of a connector's other DAGs end with: no connector's name may, or two DAGs had one id.
 VERIFY_SUFFIX = "__verify"
 REEXPORT_SUFFIX = "__reexport"
+#: What the id of a group's DAG ends with, for the same reason.
+GROUP_SUFFIX = "__group"
 #: The tag of the DAG of a connector that is wrong.
 BROKEN_TAG = "broken"
 _ASSET_URI_MAX = 1500
@@ -48,6 +50,16 @@ def connector_name(text: str) -> str | None:
         return f"must not end with {VERIFY_SUFFIX}, which is reserved for verification DAGs: choose another name"
     if text.endswith(REEXPORT_SUFFIX):
         return f"must not end with {REEXPORT_SUFFIX}, which is reserved for re-export DAGs: choose another name"
+    if text.endswith(GROUP_SUFFIX):
+        return f"must not end with {GROUP_SUFFIX}, which is reserved for DAGs of groups: choose another name"
+    return None
+
+
+def group(text: str) -> str | None:
+    """With an ending it is the id of the group's DAG."""
+    longest = 250 - len(GROUP_SUFFIX)
+    if text and (not _NAME.fullmatch(text) or len(text) > longest):
+        return f"must be 1 to {longest} of A-Z, a-z, 0-9, '_', '.' and '-', for the DAG <group>{GROUP_SUFFIX}"
     return None
 
 
@@ -125,6 +137,8 @@ def field_path(text: str) -> str | None:
 def extension(text: str) -> str | None:
     if text and (not text.startswith(".") or "/" in text):
         return "must be empty, or begin with a dot and contain no '/', so that object names can be parsed"
+    if set(text.split(".")) & {"keys", "headers", "index"}:
+        return "must not contain .keys, .headers or .index: objects beside the data are called so"
     return None if text.isprintable() else "must not contain control characters"
 
 

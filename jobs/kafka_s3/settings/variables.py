@@ -145,7 +145,7 @@ def _look_up_in_file(reference: str, lookups: Lookups) -> str:
             f"has no value: the file cannot be read ({error.strerror or type(error).__name__})"
         ) from None
     except (UnicodeDecodeError, ConfigurationError):
-        raise _MissingError("has no value: the file is no properties file in UTF-8") from None
+        raise _MissingError("has no value: the file is not a properties file in UTF-8") from None
     if key not in properties:
         raise _MissingError("has no value: the file has no such key")
     return properties[key]

@@ -1,11 +1,16 @@
 """The export as a Spark application. Records never cross the JVM: tasks run the same `export_range` as everything else.
 
 - `driver`: one run, on Spark, or in its own process while plans are small (`export.spark.records.min`).
-- `execute`: ranges out, results back. Executors run its function `work`; the settings are in the closure, pickled.
+- `group`: the runs of many connectors in one driver (`export.group`).
+- `told`: what a driver writes to its standard output.
+- `execute`: ranges out, results back. The settings are in the closure, pickled.
+- `workers`: what a worker does first: it says whether it has this engine.
+- `masters`: what is wrong with a Spark master, before Spark waits for it.
 - `failures`: whether a failure of Spark is a bug of ours, and what to say of it.
-- `job`: what spark-submit is given to start the driver.
+- `submit`: what spark-submit is given to start the driver.
 - `driver_context`: Airflow's connections and secrets, handed to the driver in its environment.
 - `encryption`: warns if tasks and their secrets travel in clear text.
+- `bundle`: the engine and what it needs as one archive for workers that have nothing installed.
 - `fingerprint`: whether driver and workers run the same engine.
 - `scratch`: temporary files that end with the process.
 - `parent_death`: a process ends with the one that started it.

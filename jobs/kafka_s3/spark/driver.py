@@ -13,42 +13,56 @@ from typing import TYPE_CHECKING
 
 from kafka_s3.bucket.window import check_window, of_window
 from kafka_s3.errors import EXIT_DONE, ExporterError
-from kafka_s3.events import Event, ProblemReported, RejectionsNoted, RunEnded, SparkNeeded, Tell, to_line
-from kafka_s3.export.exporter import Exporter
+from kafka_s3.events import Event, ProblemReported, RunEnded, SparkNeeded, Tell
+from kafka_s3.export.advance import Advance
+from kafka_s3.export.exporter import Execute, Exporter
 from kafka_s3.export.run import run
 from kafka_s3.export.run_report import RunReport
 from kafka_s3.export.run_state import ExcludedPlan
+from kafka_s3.fair_pool import FairPool
 from kafka_s3.log.entries import Interval
 from kafka_s3.plan.batch import RunRequest
-from kafka_s3.plan.results import RangeResult, Task
 from kafka_s3.reexport.run import run as export_again
-from kafka_s3.sentences import sentence
 from kafka_s3.settings import load, lookups_of
 from kafka_s3.settings.model import Settings
 from kafka_s3.shown import printable_lines
-from kafka_s3.spark.driver_context import DriverContext
+from kafka_s3.spark import told
+from kafka_s3.spark.driver_context import DriverContext, GroupContext
 from kafka_s3.spark.encryption import in_clear
 from kafka_s3.spark.failures import is_of_a_task, spark_failed
+from kafka_s3.spark.group import JOBS_AT_ONCE, RANGES_AT_ONCE, GroupRun, small_plans
 from kafka_s3.spark.parent_death import die_with_parent
-from kafka_s3.wiring import in_threads, make_exporter, report_letters
+from kafka_s3.spark.told import TellOf, tell_report
+from kafka_s3.wiring import make_exporter, make_local_execute, report_letters
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """`jobs/export.py`: one run of one connector; returns the exit status (docs/protocol.md#exit-statuses).
+    """`jobs/export.py`: one run of one connector, or of a group; returns the exit status
+    (docs/protocol.md#exit-statuses).
 
     With `--without-spark` it ends with `SparkNeeded` and 0 in front of the first plan that is worth a JVM: the plan is
-    in the bucket, nothing of it is done, and a driver on Spark goes on with the same run.
+    in the bucket, nothing of it is done, and a driver on Spark goes on with the same run. With `--group`
+    each member that comes to such a plan says so, and the others go on.
     """
     arguments = _parser().parse_args(argv)
     die_with_parent()
-    tell = _tell_in_lines if arguments.events == "json" else _tell_in_words
+    tell_of = told.in_lines if arguments.events == "json" else told.in_words
+
+    def tell(event: Event) -> None:
+        tell_of(event, None)
+
     try:
-        status = _run_here(arguments, tell) if arguments.without_spark else _run_on_spark(arguments, tell)
+        if arguments.group is not None:
+            status = _run_group(arguments, tell_of)
+        elif arguments.without_spark:
+            status = _run_here(arguments, tell)
+        else:
+            status = _run_on_spark(arguments, tell)
     except ExcludedPlan as excluded:
-        _tell_report(excluded.report, str(arguments.connector), tell)
+        tell_report(excluded.report, str(arguments.connector), tell)
         tell(SparkNeeded(offsets=excluded.offsets, exit_status=excluded.report.exit_status))
         return EXIT_DONE
     except ExporterError as error:
@@ -61,16 +75,41 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run_here(arguments: argparse.Namespace, tell: Tell) -> int:
     """Plans of fewer offsets than `export.spark.records.min`, in threads of this process."""
     settings = _settings(arguments)
-    exporter, here = make_exporter(settings), in_threads(settings)
-
-    def execute(tasks: Sequence[Task]) -> Sequence[RangeResult]:
-        offsets = sum(task.planned.end - task.planned.start for task in tasks)
-        if offsets >= settings.limits.spark_records_min:
-            raise ExcludedPlan(offsets)
-        return here(tasks)
-
-    report = run(exporter, _request(arguments), execute, tell)
+    exporter, advance = make_exporter(settings), Advance(tell)
+    here = advance.over(make_local_execute(settings, advance.read, advance.done))
+    report = run(exporter, _request(arguments), small_plans(settings, here), advance.tell)
     return _ended(report, exporter, arguments, tell)
+
+
+def _run_group(arguments: argparse.Namespace, tell: TellOf) -> int:
+    """The members of a group that the environment names, in this process or on Spark."""
+    members, request = GroupContext.take(os.environ).members, _request(arguments)
+    if arguments.without_spark:
+        with FairPool(RANGES_AT_ONCE) as shared:
+
+            def make_here(settings: Settings, advance: Advance) -> Execute:
+                here = make_local_execute(settings, advance.read, advance.done, shared)
+                return small_plans(settings, advance.over(here))
+
+            return GroupRun(request, make_here, tell).run(members)
+    from py4j.protocol import Py4JError
+
+    from kafka_s3.spark.execute import SparkExecute, spark_context
+
+    try:
+        name = f"group {arguments.group}"
+        with spark_context(name, JOBS_AT_ONCE, fair=True) as context, FairPool(JOBS_AT_ONCE) as shared:
+            _warn_of_clear_text(context)
+
+            def make_on_spark(settings: Settings, advance: Advance) -> Execute:
+                return advance.over(SparkExecute(context, settings, advance.ended, shared))
+
+            request = replace(request, spark_application=context.applicationId)
+            return GroupRun(request, make_on_spark, tell).run(members)
+    except Py4JError as error:  # of the JVM itself, which has ended
+        if is_of_a_task(error):
+            raise
+        raise spark_failed(error) from error
 
 
 def _run_on_spark(arguments: argparse.Namespace, tell: Tell) -> int:
@@ -80,15 +119,17 @@ def _run_on_spark(arguments: argparse.Namespace, tell: Tell) -> int:
 
     settings = _settings(arguments)
     try:
-        with spark_context(settings) as context:
+        with spark_context(settings.name, settings.limits.tasks_max) as context:
             _warn_of_clear_text(context)
             request = replace(_request(arguments), spark_application=context.applicationId)
-            exporter = make_exporter(settings)
+            exporter, advance = make_exporter(settings), Advance(tell)
             if arguments.reexport:
                 window = of_window(settings, check_window(request.interval))
-                report = export_again(exporter, request, SparkExecute(context, window), tell)
+                execute = advance.over(SparkExecute(context, window, advance.ended))
+                report = export_again(exporter, request, execute, advance.tell)
             else:
-                report = run(exporter, request, SparkExecute(context, settings), tell)
+                execute = advance.over(SparkExecute(context, settings, advance.ended))
+                report = run(exporter, request, execute, advance.tell)
     except Py4JError as error:  # of the JVM itself, outside any task: its disk is full, it has ended
         if is_of_a_task(error):
             raise
@@ -101,16 +142,9 @@ def _run_on_spark(arguments: argparse.Namespace, tell: Tell) -> int:
 
 
 def _ended(report: RunReport, exporter: Exporter, arguments: argparse.Namespace, tell: Tell) -> int:
-    _tell_report(report, str(arguments.connector), tell)
+    tell_report(report, str(arguments.connector), tell)
     report_letters(exporter, tell)
     return report.exit_status
-
-
-def _tell_report(report: RunReport, config: str, tell: Tell) -> None:
-    for problem in report.said(config):
-        tell(ProblemReported(what=str(problem)))
-    for rejections in report.noted(config):
-        tell(RejectionsNoted(what=rejections))
 
 
 def _warn_of_clear_text(context: SparkContext) -> None:
@@ -142,8 +176,12 @@ def _request(arguments: argparse.Namespace) -> RunRequest:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="export.py", description="Export one connector's topics, as one run.")
-    parser.add_argument("--connector", type=Path, required=True, help="the connector's configuration file")
+    parser = argparse.ArgumentParser(
+        prog="export.py", description="Export the topics of one connector, or of a group, as one run."
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--connector", type=Path, help="the connector's configuration file")
+    what.add_argument("--group", help="the name of a group, whose members the environment names")
     parser.add_argument("--worker", type=Path, help="the worker file (default: worker.properties beside it)")
     parser.add_argument("--run-id", required=True)
     parser.add_argument("--try-number", type=int, default=1)
@@ -157,16 +195,3 @@ def _parser() -> argparse.ArgumentParser:
         "--events", choices=("text", "json"), default="text", help="json: a line of JSON for each event, for programs"
     )
     return parser
-
-
-def _tell_in_lines(event: Event) -> None:
-    """For a program that started this one and reads its standard output."""
-    print(to_line(event), flush=True)
-
-
-def _tell_in_words(event: Event) -> None:
-    """For a person; what went wrong goes to standard error, and the exit status says how it ended."""
-    if isinstance(event, RunEnded | SparkNeeded):
-        return
-    is_wrong = isinstance(event, ProblemReported | RejectionsNoted)
-    print(sentence(event), file=sys.stderr if is_wrong else sys.stdout, flush=True)

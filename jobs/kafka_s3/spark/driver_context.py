@@ -5,12 +5,15 @@ Never as an argument, a template field or Spark configuration: those are stored,
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping, MutableMapping
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
 VARIABLE: Final = "KAFKA_S3_HANDOVER"
+#: Linux takes 128 KiB in one variable; a group's context is spread over as many as it needs.
+VARIABLE_CHARS_MAX: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +32,62 @@ class DriverContext:
         """Read the variable and remove it, so that no child of this process inherits it."""
         text = environment.pop(VARIABLE, None)
         return cls() if text is None else cls(**json.loads(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A connector of a group: its name, its file, and what Airflow knows for it."""
+
+    name: str
+    path: str
+    context: DriverContext = DriverContext()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupContext:
+    """The members of a group that its driver runs, in their order. Connections that they share are handed over once."""
+
+    members: tuple[Member, ...] = ()
+
+    def to_environment(self) -> dict[str, str]:
+        connections: list[Mapping[str, str] | None] = []
+        members = [
+            {
+                "name": each.name,
+                "path": each.path,
+                "kafka": _index(connections, each.context.kafka),
+                "aws": _index(connections, each.context.aws),
+                "secrets": dict(each.context.secrets),
+            }
+            for each in self.members
+        ]
+        text = json.dumps({"connections": connections, "members": members})
+        starts = range(0, len(text), VARIABLE_CHARS_MAX)
+        return {f"{VARIABLE}_{n}": text[start : start + VARIABLE_CHARS_MAX] for n, start in enumerate(starts)}
+
+    @classmethod
+    def take(cls, environment: MutableMapping[str, str]) -> GroupContext:
+        """Read the variables and remove them, so that no child of this process inherits them."""
+        names = itertools.takewhile(environment.__contains__, (f"{VARIABLE}_{n}" for n in itertools.count()))
+        text = "".join([environment.pop(name) for name in list(names)])
+        if not text:
+            return cls()
+        given = json.loads(text)
+        connections = given["connections"]
+        return cls(
+            tuple(
+                Member(
+                    each["name"],
+                    each["path"],
+                    DriverContext(connections[each["kafka"]], connections[each["aws"]], each["secrets"]),
+                )
+                for each in given["members"]
+            )
+        )
+
+
+def _index(connections: list[Mapping[str, str] | None], one: Mapping[str, str] | None) -> int:
+    """Where a connection is among those that are known, to which a new one is added."""
+    if one not in connections:
+        connections.append(one)
+    return connections.index(one)

@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
+import heapq
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 
-from kafka_s3.adapters.known_schemas import NOTHING_KNOWN, Known
-from kafka_s3.errors import EXIT_CONFIGURATION, ConfigurationError
-from kafka_s3.plan.results import Failure, RangeResult, Task
+from kafka_s3.adapters.known_schemas import NOTHING_KNOWN
+from kafka_s3.errors import ConfigurationError
+from kafka_s3.fair_pool import FairPool
+from kafka_s3.ordered_pool import workers
+from kafka_s3.plan.results import RangeResult, Task
 from kafka_s3.settings.model import Settings
 from kafka_s3.signing import NO_KEY
-from kafka_s3.spark.failures import is_of_a_task, spark_failed
-from kafka_s3.spark.fingerprint import fingerprint
-from kafka_s3.wiring import ask_registries, export_ranges, make_registries
+from kafka_s3.spark.failures import is_of_a_task, refused_python, spark_failed
+from kafka_s3.spark.masters import check_master, cores_max
+from kafka_s3.spark.workers import Answer, on_a_worker, results_of
+from kafka_s3.wiring import ask_registries, make_registries
 
 #: Spark writes a task's closure of more than 1 MiB to a file, and ours holds secrets; the rest is for the functions.
 SETTINGS_BYTES_MAX: Final = 896 * 1024
 
 
 class SparkExecute:
-    """Executes ranges as Spark tasks, `tasks.max` at once.
+    """Executes ranges as Spark tasks, `tasks.max` at once. `done` is told which have ended, from several threads.
+
+    `shared`: threads that other connectors have their turns in too; Spark shares its executors between them as well.
 
     Raises `ConfigurationError` for settings of more than SETTINGS_BYTES_MAX.
     """
 
-    def __init__(self, context: SparkContext, settings: Settings) -> None:
+    def __init__(
+        self,
+        context: SparkContext,
+        settings: Settings,
+        done: Callable[[Sequence[RangeResult]], None] = lambda _: None,
+        shared: FairPool | None = None,
+    ) -> None:
         size = len(pickle.dumps(settings))
         if size > SETTINGS_BYTES_MAX:
             raise ConfigurationError(
@@ -38,47 +50,70 @@ class SparkExecute:
                 next="Shorten what is long in them: leave the documentation out of export.value.schema.file, say.",
             )
         self._context = context
+        self._done = done
+        self._shared = shared
         self._settings = replace(settings, log_key=NO_KEY)  # the driver alone writes plans and the log
         self._registries = make_registries(settings)
 
     def __call__(self, tasks: Sequence[Task]) -> list[RangeResult]:
-        groups = balance(tasks, self._settings.limits.tasks_max)
-        settings, driver = self._settings, fingerprint()
-        known = ask_registries(settings, self._registries, tasks)
+        limits = self._settings.limits
+        groups = balance(tasks, limits.tasks_max, limits.range_records_max)
+        known = ask_registries(self._settings, self._registries, tasks)
         # The closure holds the settings, secrets included; groups and schemas, which Spark writes to files, hold none.
         schemas = self._context.broadcast(known) if known != NOTHING_KNOWN else None
-        results = self._context.parallelize(groups, len(groups)).map(
-            lambda group: work(settings, driver, group, schemas.value if schemas is not None else NOTHING_KNOWN)
-        )
+        work = on_a_worker(self._settings, schemas)
+
+        def execute(group: Sequence[Task]) -> Answer:
+            if self._shared is not None:
+                self._context.setLocalProperty("spark.scheduler.pool", self._settings.name)
+            answer: Answer = self._context.parallelize([pickle.dumps(group)], 1).map(work).collect()[0]
+            if not isinstance(answer, str):
+                self._done(answer)
+            return answer
+
+        # A job for each group, from as many threads as there may be tasks: so a group's results come as it ends, and
+        # whatever is next goes to the first that is free.
         try:
-            return [result for group in results.collect() for result in group]
+            if self._shared is not None:
+                return results_of(groups, self._shared.map(execute, groups, limits.tasks_max))
+            with workers(min(limits.tasks_max, len(groups))) as pool:
+                return results_of(groups, list(pool.map(execute, groups)))
         except Py4JError as error:
+            refused = refused_python(error)
+            if refused is not None:
+                raise refused from None
             if is_of_a_task(error):
                 raise
             raise spark_failed(error) from error
 
 
-def work(settings: Settings, driver: str, tasks: Sequence[Task], known: Known = NOTHING_KNOWN) -> list[RangeResult]:
-    """One Spark task: the ranges of one group, one after the other."""
-    worker = fingerprint()
-    if worker != driver:
-        reason = f"the worker has engine {worker}, the driver {driver}: install the same kafka-s3 on both"
-        return [RangeResult(task.planned, None, Failure(reason, EXIT_CONFIGURATION)) for task in tasks]
-    return export_ranges(settings, tasks, known)
+def balance(tasks: Sequence[Task], at_once: int, offsets_max: int) -> list[list[Task]]:
+    """Groups of about the same number of offsets, the largest first: one for each task that may run at once, or as many
+    as it takes for `offsets_max` offsets each. A group costs a job of Spark's, so small ranges share one."""
+    sizes = [task.planned.end - task.planned.start for task in tasks]
+    count = min(len(tasks), max(at_once, -(-sum(sizes) // offsets_max)))
+    groups: list[tuple[int, int, list[Task]]] = [(0, number, []) for number in range(count)]
+    for size, task in sorted(zip(sizes, tasks, strict=True), key=lambda each: each[0], reverse=True):
+        filled, number, group = groups[0]  # the emptiest
+        group.append(task)
+        heapq.heapreplace(groups, (filled + size, number, group))
+    return [group for _, _, group in sorted(groups, key=lambda each: (-each[0], each[1]))]
 
 
-def balance(tasks: Sequence[Task], groups_max: int) -> list[list[Task]]:
-    """At most `groups_max` groups of about the same number of offsets: the largest range to the emptiest group."""
-    groups: list[list[Task]] = [[] for _ in range(min(groups_max, len(tasks)))]
-    sizes = [0] * len(groups)
-    for task in sorted(tasks, key=lambda task: task.planned.end - task.planned.start, reverse=True):
-        emptiest = sizes.index(min(sizes))
-        groups[emptiest].append(task)
-        sizes[emptiest] += task.planned.end - task.planned.start
-    return groups
+def spark_context(name: str, tasks_max: int, *, fair: bool = False) -> SparkContext:
+    """An application on the master that spark-submit was given; raises at once where there is none.
 
-
-def spark_context(settings: Settings) -> SparkContext:
-    context = SparkContext(appName=f"kafka-s3 {settings.name}")
+    `fair`: jobs of several connectors share the executors, each connector as much as another.
+    """
+    SparkContext._ensure_initialized()  # so that SparkConf has what spark-submit was given
+    conf = SparkConf().setAppName(f"kafka-s3 {name}")
+    master = conf.get("spark.master") or "local[*]"
+    check_master(master, conf.get)
+    cores = cores_max(master, tasks_max, conf.get)
+    if cores is not None:
+        conf.set("spark.cores.max", cores)
+    if fair:
+        conf.set("spark.scheduler.mode", "FAIR")
+    context = SparkContext(conf=conf)
     context.setLogLevel("WARN")
     return context

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from kafka_s3.errors import SparkFailed
+from kafka_s3.errors import ConfigurationError, SparkFailed
 
 #: The class by which Spark passes on what Python code of a task raised, in Spark 3 and 4.
 _OF_A_TASK: Final = "org.apache.spark.api.python.PythonException"
@@ -21,6 +22,9 @@ _FULL_DISK: Final = (
     "any local dir",
 )
 _CAUSES_MAX: Final = 20
+#: How Spark says that a worker has no Python to start, or another one than the driver: it has no classes for them.
+_NO_PYTHON: Final = re.compile(r'Cannot run program "([^"]*)"[^\n]*')
+_OTHER_PYTHON: Final = re.compile(r"\[PYTHON_VERSION_MISMATCH\] ([^\n]*?version[^\n,]*)")
 
 
 def is_of_a_task(error: Py4JError) -> bool:
@@ -51,6 +55,25 @@ def spark_failed(error: Py4JError) -> SparkFailed:
     is_full = any(sign in said for sign in _FULL_DISK)
     room = " Make room, or let SPARK_LOCAL_DIRS name a folder that has some." if is_full else ""
     return SparkFailed(f"Spark gave up: {reason}.", next=f"The plan stays open: the next try finishes it.{room}")
+
+
+def refused_python(error: Py4JError) -> ConfigurationError | None:
+    """The workers' Python cannot run the driver's tasks, which no retry changes; `None` for any other failure."""
+    said = _said(error)
+    other = _OTHER_PYTHON.search(said)
+    if other is not None:
+        return ConfigurationError(
+            f"{other[1]}.",
+            next="PYSPARK_PYTHON, or spark.pyspark.python, names the workers' Python: its first two numbers have to be"
+            " the driver's (docs/install/airflow.md).",
+        )
+    missing = _NO_PYTHON.search(said)
+    if missing is not None:
+        return ConfigurationError(
+            f"The workers have no Python at {missing[1]}.",
+            next="PYSPARK_PYTHON, or spark.pyspark.python, names theirs (docs/install/airflow.md).",
+        )
+    return None
 
 
 def _said(error: Py4JError) -> str:

@@ -79,7 +79,7 @@ def _locked(parent: Path) -> tuple[Path, IO[bytes]]:
 
 def _no_folder(error: OSError) -> TemporaryError:
     return TemporaryError(
-        f"There can be no folder for Spark's temporary files: {error}.",
+        f"No folder for Spark's temporary files can be made: {error}.",
         next="Make room, or let SPARK_LOCAL_DIRS or TMPDIR name a folder that has some.",
     )
 

@@ -2,7 +2,7 @@
 
 A range is written a second time, into nothing, and the hashes of its objects are compared with those of the log. Where
 they differ, another library or another version of it may have compressed the same records: then the range is written
-once more, and what its objects hold is compared (`values.formats.content`), with no more memory than that takes.
+once more, and what its objects hold is compared (`values.formats.content_digest`), with no more memory than that takes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kafka_s3.ranges import OffsetRange
 from kafka_s3.settings.formats import FileSettings, Format, Gzip
 from kafka_s3.settings.model import Settings
 from kafka_s3.settings.properties import UserDefined
-from kafka_s3.values.formats.content import Content, IndexContent, StreamContent, Unreadable
+from kafka_s3.values.formats.content_digest import ContentDigest, IndexDigest, StreamDigest, Unreadable
 from kafka_s3.verify.objects import file_of, member_of
 from kafka_s3.write.object_group import Body, ClosedBy, FinishedUpload, Member, OffsetSpan, WrittenObject
 from kafka_s3.write.rejections import may_be_a_records
@@ -51,7 +51,7 @@ class _Unkept:
 
     layout: KeyLayout
     names: Sequence[DataName]
-    contents: Mapping[str, Content]
+    contents: Mapping[str, ContentDigest]
     keys: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -122,7 +122,7 @@ class Comparison:
         wrong_ones = [found for pair in differing if (found := self._unlike(pair, contents[pair.twin])) is not None]
         return Compared([*findings, *wrong_ones], len(differing) - len(wrong_ones))
 
-    def _write(self, done: RangeEntry, contents: Mapping[str, Content], careful: bool) -> tuple[Written, int]:
+    def _write(self, done: RangeEntry, contents: Mapping[str, ContentDigest], careful: bool) -> tuple[Written, int]:
         """What the range becomes, and how many records Kafka had of it."""
         at_ms = interval_of(done.interval, self.entry_interval).start_ms
         writer = RangeWriter(
@@ -182,10 +182,10 @@ class Comparison:
         if key in self.sound:
             differing.append(_Pair(key, twin, member))
 
-    def _content(self, member: Member) -> Content:
-        return IndexContent() if member is Member.INDEX else _content_of(file_of(member, self.settings))
+    def _content(self, member: Member) -> ContentDigest:
+        return IndexDigest() if member is Member.INDEX else _digest_of(file_of(member, self.settings))
 
-    def _unlike(self, pair: _Pair, twin: Content) -> Finding | None:
+    def _unlike(self, pair: _Pair, twin: ContentDigest) -> Finding | None:
         """What is wrong with an object whose bytes are others."""
         try:
             stored = self._content(pair.member)
@@ -206,20 +206,20 @@ class Comparison:
         return key if name is None else format_data_key(self.settings.layout, replace(name, collision=0))
 
 
-def _content_of(file: FileSettings) -> Content:
+def _digest_of(file: FileSettings) -> ContentDigest:
     match file.format:
         case Format.AVRO:
-            from kafka_s3.values.formats.avro_content import AvroContent
+            from kafka_s3.values.formats.avro_digest import AvroDigest
 
-            return AvroContent()
+            return AvroDigest()
         case Format.PARQUET:
-            from kafka_s3.values.formats.parquet_content import ParquetContent
+            from kafka_s3.values.formats.parquet_digest import ParquetDigest
 
-            return ParquetContent()
+            return ParquetDigest()
         case Format.BLOCK_GZIP:
-            return StreamContent(Gzip())
+            return StreamDigest(Gzip())
         case Format.JSON | Format.BYTE_ARRAY | Format.CSV | UserDefined():
-            return StreamContent(file.compression)
+            return StreamDigest(file.compression)
         case _ as never:
             assert_never(never)
 

@@ -67,7 +67,7 @@ def trust(log: Log) -> str:
             f"{home} could still bring back an older state."
         )
     return (
-        f"The log is not signed: this believes whoever may write under {home} and {root}/owners/. They could rewrite"
-        " it so that it is sound and says something else. Give s3:PutObject and s3:DeleteObject there to the exporter"
-        " alone, with Object Lock or versions kept; or sign the log (export.log.key)."
+        f"The log is not signed: the check trusts everyone who may write under {home} and {root}/owners/. They could"
+        " rewrite it so that it is sound and says something else. Give s3:PutObject and s3:DeleteObject there to the"
+        " exporter alone, with Object Lock or versions kept; or sign the log (export.log.key)."
     )

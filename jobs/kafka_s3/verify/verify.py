@@ -16,11 +16,11 @@ import msgspec
 
 from kafka_s3.bucket import orphans
 from kafka_s3.bucket.audit import CheckedEntry, walk
+from kafka_s3.bucket.continuity import Landings
 from kafka_s3.bucket.findings import STRANGE, Finding, Findings
 from kafka_s3.bucket.folders import NOTHING_NAMED, Configurations, known
 from kafka_s3.bucket.lost import Losses
 from kafka_s3.bucket.orphans import Orphan
-from kafka_s3.bucket.positions import Landings
 from kafka_s3.errors import LogDamaged, TemporaryError, TopicMissing
 from kafka_s3.log.entries import Entry, Kind, ObjectEntry, RangeEntry
 from kafka_s3.log.replay import BackwardReplay, Taken

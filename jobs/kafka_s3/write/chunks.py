@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from kafka_s3.records import RecordBatch
-from kafka_s3.values.formats.beside import EncoderWithCompanions
+from kafka_s3.values.formats.companions import EncoderWithCompanions
 from kafka_s3.values.formats.objects import ObjectEncoder
 from kafka_s3.values.partitioners.paths import Paths
 from kafka_s3.values.rows import Excluded, Rows

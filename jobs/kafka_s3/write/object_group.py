@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kafka_s3.naming import DataName
-from kafka_s3.values.formats.beside import EncoderWithCompanions
+from kafka_s3.values.formats.companions import EncoderWithCompanions
 from kafka_s3.values.formats.objects import ObjectEncoder
 
 

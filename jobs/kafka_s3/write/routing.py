@@ -12,7 +12,7 @@ from kafka_s3.avro.model import Compatibility, Schema
 from kafka_s3.records import RecordBatch
 from kafka_s3.settings.model import Settings
 from kafka_s3.settings.values import NullValues
-from kafka_s3.values.formats.beside import FormatWithCompanions
+from kafka_s3.values.formats.companions import FormatWithCompanions
 from kafka_s3.values.formats.objects import ObjectFormat, format_for
 from kafka_s3.values.partitioners.paths import Paths
 from kafka_s3.values.rows import ChangedBatch, Excluded, Rows, Schemas, Stage, Unwritable, topics_of

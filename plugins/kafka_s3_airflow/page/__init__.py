@@ -6,8 +6,8 @@
 - `app`: the web layer, made at the first request.
 - `folder`: the folder of connector files, read again when it changes.
 - `observer`: asks buckets and brokers in the background.
-- `asked`: answers that are refreshed in the background.
-- `desk`: a bounded pool of threads for what takes a moment.
+- `background_answers`: answers that are refreshed in the background.
+- `thread_pool`: a bounded pool of threads for what takes a moment.
 - `model`: what the page knows of a connector.
 - `runs`: asks Airflow's database about runs.
 - `history`: the commits of a connector, a page at a time.

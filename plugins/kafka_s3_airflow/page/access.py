@@ -1,6 +1,7 @@
 """Who may see what: Airflow's auth manager says it. It may ask Airflow's database, so this is for the page's threads.
 
-A connector is shown to whoever may read its DAG; ids and states of runs to whoever may read that DAG's runs.
+A connector is shown to whoever may read the DAG that runs it; ids and states of runs to whoever may read that DAG's
+runs.
 """
 
 from __future__ import annotations
@@ -22,18 +23,19 @@ def visible_to(user: Any, observer: Observer) -> list[Connector]:
     """The connectors whose DAG the user may read."""
     connectors = observer.connectors()
     readable: set[str] = set()
-    for team, names in _by_team(each.dag_id for each in connectors).items():
+    for team, names in _by_team({each.runs_in for each in connectors}).items():
         readable |= get_auth_manager().filter_authorized_dag_ids(dag_ids=names, user=user, team_name=team)
-    return [each for each in connectors if each.dag_id in readable]
+    return [each for each in connectors if each.runs_in in readable]
 
 
 def readable(dag_id: str, request: Request, user: Any, observer: Observer) -> Connector:
     """A connector whose DAG the user may read; 403 for any other DAG, known or not, that they may not."""
     connector = observer.connector(dag_id)
-    requires_access_dag("GET", param_dag_id=dag_id)(request, user)
+    if connector is None or dag_id != connector.dag_id:
+        requires_access_dag("GET", param_dag_id=dag_id)(request, user)
     if connector is None:
-        raise HTTPException(404, f"The DAG {dag_id} is not made of a connector file.")
-    requires_access_dag("GET", param_dag_id=connector.dag_id)(request, user)
+        raise HTTPException(404, f"The DAG {dag_id} is not made of one connector file.")
+    requires_access_dag("GET", param_dag_id=connector.runs_in)(request, user)
     return connector
 
 

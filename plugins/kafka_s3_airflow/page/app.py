@@ -3,7 +3,7 @@
 Nothing is readable without a login, the script and the style sheet neither. A connector is shown to whoever may read
 its DAG: Airflow's auth manager says who that is. Every route is a coroutine, and none of them takes one of Starlette's
 threads, which serve the rest of the api-server: what a bucket or a broker says is asked by the observer's threads, the
-rest is done by the desk's, and where too many wait already the answer is 503 at once.
+rest is done by the page's, and where too many wait already the answer is 503 at once.
 """
 
 import functools
@@ -22,9 +22,8 @@ from fastapi.responses import JSONResponse
 from kafka_s3.wiring import make_broker, make_store
 from kafka_s3_airflow.connections import load_connector
 from kafka_s3_airflow.page import access, runs, views
-from kafka_s3_airflow.page.asked import Answer
-from kafka_s3_airflow.page.desk import RETRY_AFTER_S, Busy, Desk
-from kafka_s3_airflow.page.folder import Folder, folder_of
+from kafka_s3_airflow.page.background_answers import Answer
+from kafka_s3_airflow.page.folder import Folder, bundle_folders, folder_of
 from kafka_s3_airflow.page.headers import Headers
 from kafka_s3_airflow.page.history import Page
 from kafka_s3_airflow.page.model import AirflowFacts, Connector
@@ -32,6 +31,7 @@ from kafka_s3_airflow.page.mount import Asgi
 from kafka_s3_airflow.page.observer import CommitsWanted, EntryWanted, Observer
 from kafka_s3_airflow.page.scrape import CONTENT_TYPE, scraped
 from kafka_s3_airflow.page.scrape import WAIT_S as SCRAPE_WAIT_S
+from kafka_s3_airflow.page.thread_pool import RETRY_AFTER_S, Busy, PageThreads
 from kafka_s3_airflow.reexport import reexport_id
 from kafka_s3_airflow.verification import verify_id
 
@@ -62,7 +62,7 @@ def make_app(observer: Observer) -> Asgi:
     """The app over what an observer knows."""
     made = FastAPI(title="Kafka to S3", docs_url=None, redoc_url=None, openapi_url=None)
     made.state.observer = observer
-    made.state.desk = Desk()
+    made.state.threads = PageThreads()
     made.add_exception_handler(Busy, _busy)
     made.include_router(pages)
     return Headers(made)
@@ -75,7 +75,7 @@ async def _busy(_: Request, __: Exception) -> Response:
 def observer_of_airflow() -> Observer:
     """An observer of the connectors of this Airflow."""
     return Observer(
-        Folder(folder_of(os.environ, conf.get("core", "dags_folder"))),
+        Folder(folder_of(os.environ, conf.get("core", "dags_folder"), bundle_folders())),
         load=lambda connector: load_connector(connector.path, only_looks=True).settings,
         make_store=make_store,
         make_broker=make_broker,
@@ -92,23 +92,23 @@ async def observer_of(request: Request) -> Observer:
     return observer
 
 
-async def desk_of(request: Request) -> Desk:
-    desk: Desk = request.app.state.desk
-    return desk
+def threads_of(request: Request) -> PageThreads:
+    threads: PageThreads = request.app.state.threads
+    return threads
 
 
 ObserverDep = Annotated[Observer, Depends(observer_of)]
-DeskDep = Annotated[Desk, Depends(desk_of)]
+ThreadsDep = Annotated[PageThreads, Depends(threads_of)]
 
 
-async def visible(user: GetUserDep, observer: ObserverDep, desk: DeskDep) -> list[Connector]:
+async def visible(user: GetUserDep, observer: ObserverDep, threads: ThreadsDep) -> list[Connector]:
     """The connectors whose DAG the user may read."""
-    return await desk.run(access.visible_to, user, observer)
+    return await threads.run(access.visible_to, user, observer)
 
 
-async def one(dag_id: str, request: Request, user: GetUserDep, observer: ObserverDep, desk: DeskDep) -> Connector:
+async def one(dag_id: str, request: Request, user: GetUserDep, observer: ObserverDep, threads: ThreadsDep) -> Connector:
     """A connector whose DAG the user may read."""
-    return await desk.run(access.readable, dag_id, request, user, observer)
+    return await threads.run(access.readable, dag_id, request, user, observer)
 
 
 VisibleDep = Annotated[list[Connector], Depends(visible)]
@@ -119,15 +119,15 @@ OneDep = Annotated[Connector, Depends(one)]
 
 
 @pages.get("/api/connectors")
-async def connectors(shown: VisibleDep, user: GetUserDep, observer: ObserverDep, desk: DeskDep) -> JSONResponse:
+async def connectors(shown: VisibleDep, user: GetUserDep, observer: ObserverDep, threads: ThreadsDep) -> JSONResponse:
     """All connectors that the user may see."""
     await observer.await_first(shown, WAIT_S)
 
     def show() -> JSONResponse:
-        with_runs = access.with_readable_runs([each.dag_id for each in shown], user)
+        with_runs = access.with_readable_runs([each.runs_in for each in shown], user)
         return _data({"connectors": list(_overviews(shown, with_runs, observer))}, observer)
 
-    return await desk.run(show)
+    return await threads.run(show)
 
 
 def _overviews(shown: Iterable[Connector], with_runs: set[str], observer: Observer) -> Iterable[dict[str, object]]:
@@ -139,20 +139,20 @@ def _overviews(shown: Iterable[Connector], with_runs: set[str], observer: Observ
 
 
 @pages.get("/api/connectors/{dag_id}")
-async def connector(shown: OneDep, user: GetUserDep, observer: ObserverDep, desk: DeskDep) -> JSONResponse:
+async def connector(shown: OneDep, user: GetUserDep, observer: ObserverDep, threads: ThreadsDep) -> JSONResponse:
     """One connector, with its partitions."""
     await observer.await_first([shown], WAIT_S)
 
     def show() -> JSONResponse:
-        with_runs = access.with_readable_runs([shown.dag_id, verify_id(shown.dag_id)], user)
+        with_runs = access.with_readable_runs([shown.runs_in, verify_id(shown.dag_id)], user)
         log, kafka, facts = observer.log(shown), observer.kafka(shown), _facts(shown, with_runs, observer)
         found = views.detail(shown, log, kafka, facts, observer.now_ms())
         plan: Any = found["open_plan"]
-        if plan is not None and shown.dag_id not in with_runs:
+        if plan is not None and shown.runs_in not in with_runs:
             found["open_plan"] = access.without_runs(plan)
         return _data(observer.conceal(shown, found), observer)
 
-    return await desk.run(show)
+    return await threads.run(show)
 
 
 def _facts(connector: Connector, with_runs: set[str], observer: Observer) -> AirflowFacts:
@@ -160,7 +160,7 @@ def _facts(connector: Connector, with_runs: set[str], observer: Observer) -> Air
     facts = observer.facts(connector)
     return replace(
         facts,
-        run=facts.run if connector.dag_id in with_runs else None,
+        run=facts.run if connector.runs_in in with_runs else None,
         verify=facts.verify if verify_id(connector.dag_id) in with_runs else None,
     )
 
@@ -170,18 +170,18 @@ async def commits(
     shown: OneDep,
     user: GetUserDep,
     observer: ObserverDep,
-    desk: DeskDep,
+    threads: ThreadsDep,
     before: int | None = None,
     run_id: str | None = None,
 ) -> JSONResponse:
     """A page of commits, newest first; with a run, those of that run."""
     if before is not None and not 0 <= before < 10**18:
-        raise HTTPException(422, f"before={before} is no number of a log entry.")
-    dag_id, span_ms = shown.dag_id, None
+        raise HTTPException(422, f"before={before} is not the number of a log entry.")
+    dag_id, span_ms = shown.runs_in, None
     if run_id is not None:
-        span_ms = await desk.run(_span_of, dag_id, run_id, user, observer.now_ms())
-    answer = await observer.commits(CommitsWanted(dag_id, before, run_id, span_ms), PAGE_WAIT_S)
-    return await desk.run(_answered, answer, functools.partial(_commits, dag_id, user), shown, observer)
+        span_ms = await threads.run(_span_of, dag_id, run_id, user, observer.now_ms())
+    answer = await observer.commits(CommitsWanted(shown.dag_id, before, run_id, span_ms), PAGE_WAIT_S)
+    return await threads.run(_answered, answer, functools.partial(_commits, dag_id, user), shown, observer)
 
 
 def _span_of(dag_id: str, run_id: str, user: Any, now_ms: int) -> tuple[int, int] | None:
@@ -204,21 +204,21 @@ def _with_runs(rows: Iterable[Any], dag_id: str, user: Any) -> list[dict[str, An
 
 
 @pages.get("/api/connectors/{dag_id}/commits/{seq}")
-async def commit(shown: OneDep, observer: ObserverDep, desk: DeskDep, seq: int) -> JSONResponse:
+async def commit(shown: OneDep, observer: ObserverDep, threads: ThreadsDep, seq: int) -> JSONResponse:
     """The ranges and objects of one commit."""
     answer = await observer.entry(EntryWanted(shown.dag_id, _seq(seq)), PAGE_WAIT_S)
-    return await desk.run(_answered, answer, dict, shown, observer)
+    return await threads.run(_answered, answer, dict, shown, observer)
 
 
 @pages.get("/api/connectors/{dag_id}/commits/{seq}/rejected")
-async def rejected(shown: OneDep, observer: ObserverDep, desk: DeskDep, seq: int) -> JSONResponse:
+async def rejected(shown: OneDep, observer: ObserverDep, threads: ThreadsDep, seq: int) -> JSONResponse:
     """Why records of one commit were refused."""
     answer = await observer.letters(EntryWanted(shown.dag_id, _seq(seq)), PAGE_WAIT_S)
-    return await desk.run(_answered, answer, dict, shown, observer)
+    return await threads.run(_answered, answer, dict, shown, observer)
 
 
 @pages.get("/api/connectors/{dag_id}/windows")
-async def windows(shown: OneDep, user: GetUserDep, observer: ObserverDep, desk: DeskDep) -> JSONResponse:
+async def windows(shown: OneDep, user: GetUserDep, observer: ObserverDep, threads: ThreadsDep) -> JSONResponse:
     """The intervals that were exported again; their runs are of a DAG of their own, if Airflow has it."""
     own = reexport_id(shown.dag_id)
 
@@ -226,19 +226,19 @@ async def windows(shown: OneDep, user: GetUserDep, observer: ObserverDep, desk: 
         return {**found, "windows": _with_runs(found["windows"], own, user)}
 
     answer = await observer.windows(shown.dag_id, PAGE_WAIT_S)
-    return await desk.run(_answered, answer, show, shown, observer)
+    return await threads.run(_answered, answer, show, shown, observer)
 
 
 @pages.get("/metrics")
-async def metrics(shown: VisibleDep, observer: ObserverDep, desk: DeskDep) -> Response:
+async def metrics(shown: VisibleDep, observer: ObserverDep, threads: ThreadsDep) -> Response:
     """The connectors that the user may see, as Prometheus reads them."""
     await observer.await_news(shown, SCRAPE_WAIT_S)
-    return Response(await desk.run(scraped, shown, observer), media_type=CONTENT_TYPE)
+    return Response(await threads.run(scraped, shown, observer), media_type=CONTENT_TYPE)
 
 
 def _seq(seq: int) -> int:
     if not 0 <= seq < 10**18:
-        raise HTTPException(422, f"{seq} is no number of a log entry.")
+        raise HTTPException(422, f"{seq} is not the number of a log entry.")
     return seq
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from airflow.sdk.exceptions import AirflowException
 
 from kafka_s3.settings import Outline
 from kafka_s3_airflow import dags
@@ -14,10 +16,28 @@ from kafka_s3_airflow.page.model import Connector
 from kafka_s3_airflow.schedules import spoken
 
 
-def folder_of(environment: Mapping[str, str], dags_folder: str) -> Path:
-    """Where the connectors are: as `dags/exporters.py` has it, but for an api-server that may have no such file."""
+def folder_of(environment: Mapping[str, str], dags_folder: str, bundles: Iterable[Path] = ()) -> Path:
+    """Where the connectors are: as `dags/exporters.py` has it, but for an api-server that may have no such file.
+
+    `bundles`: the folders of Airflow's bundles of DAGs. Beside each, or in it, there may be connectors.
+    """
     named = environment.get("KAFKA_S3_CONNECTORS")
-    return Path(named) if named else Path(dags_folder).parent / "connectors"
+    if named:
+        return Path(named)
+    beside = Path(dags_folder).parent / "connectors"
+    others = (folder / "connectors" for bundle in bundles for folder in (bundle.parent, bundle))
+    return next((each for each in (beside, *others) if each.is_dir()), beside)
+
+
+def bundle_folders() -> list[Path]:
+    """The folders of Airflow's bundles of DAGs on this machine. That of a git bundle is here only where the volume of
+    its checkout is: an api-server makes none."""
+    from airflow.dag_processing.bundles.manager import DagBundlesManager
+
+    try:
+        return [bundle.path for bundle in DagBundlesManager().get_all_dag_bundles()]  # type: ignore[no-untyped-call]
+    except (AirflowException, ImportError):  # a bundle whose provider is not installed here
+        return []
 
 
 @dataclass
@@ -61,6 +81,7 @@ def _connector(found: dags.Connector) -> Connector:
         topics_regex=known.topics_regex if known is not None else None,
         schedule=_times(known) if known is not None and not found.problems else "",
         problems=found.problems,
+        group_dag_id=found.runs_in if found.group is not None else None,
     )
 
 

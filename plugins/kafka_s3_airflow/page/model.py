@@ -26,6 +26,12 @@ class Connector:
     topics_regex: str | None
     schedule: str
     problems: tuple[str, ...]
+    group_dag_id: str | None = None
+
+    @property
+    def runs_in(self) -> str:
+        """The id of the DAG whose runs export it: its own, or its group's."""
+        return self.group_dag_id or self.dag_id
 
     @property
     def file(self) -> str:

@@ -45,7 +45,7 @@ def _make() -> Asgi:
 
 FASTAPI_APP: Final[dict[str, Any]] = {"app": LazyPage(_make), "url_prefix": PREFIX, "name": NAME}
 
-#: Airflow shows the tabs on every DAG; on one that is no connector's, the page says so.
+#: Airflow shows the tabs on every DAG; on one that is not a connector's, the page says so.
 EXTERNAL_VIEWS: Final[list[dict[str, Any]]] = [
     {"name": NAME, "href": _HREF, "destination": "nav", "category": "browse", "url_route": "kafka-s3"},
     {

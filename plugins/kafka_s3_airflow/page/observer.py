@@ -21,7 +21,7 @@ from kafka_s3.ports import Broker, ObjectStore
 from kafka_s3.reexport import windows
 from kafka_s3.report.health import Health, look
 from kafka_s3.settings.model import Settings
-from kafka_s3_airflow.page.asked import Answer, Asked, Limits
+from kafka_s3_airflow.page.background_answers import Answer, BackgroundAnswers, Limits
 from kafka_s3_airflow.page.folder import Folder
 from kafka_s3_airflow.page.hiding import concealed
 from kafka_s3_airflow.page.history import History, Page, Rows
@@ -99,23 +99,25 @@ class Observer:
         self._lock = threading.Lock()
         self._loaded: dict[str, _Loaded] = {}
         self._rows = Rows()
-        self._logs: Asked[str, LogView] = Asked(self._look_at_log, fresh_ms=LOG_FRESH_MS, limits=_LOGS, now_ms=now_ms)
-        self._kafka: Asked[str, Health] = Asked(
+        self._logs: BackgroundAnswers[str, LogView] = BackgroundAnswers(
+            self._look_at_log, fresh_ms=LOG_FRESH_MS, limits=_LOGS, now_ms=now_ms
+        )
+        self._kafka: BackgroundAnswers[str, Health] = BackgroundAnswers(
             self._ask_kafka, fresh_ms=KAFKA_FRESH_MS, limits=_BROKERS, now_ms=now_ms
         )
-        self._facts: Asked[None, dict[str, AirflowFacts]] = Asked(
+        self._facts: BackgroundAnswers[None, dict[str, AirflowFacts]] = BackgroundAnswers(
             self._ask_airflow, fresh_ms=AIRFLOW_FRESH_MS, limits=_FACTS, now_ms=now_ms
         )
-        self._pages: Asked[CommitsWanted, Page] = Asked(
+        self._pages: BackgroundAnswers[CommitsWanted, Page] = BackgroundAnswers(
             self._read_page, fresh_ms=LOG_FRESH_MS, limits=_READS, now_ms=now_ms, owner_of=_dag_of
         )
-        self._entries: Asked[EntryWanted, dict[str, object]] = Asked(
+        self._entries: BackgroundAnswers[EntryWanted, dict[str, object]] = BackgroundAnswers(
             self._read_entry, fresh_ms=SETTINGS_FRESH_MS, limits=_READS, now_ms=now_ms, owner_of=_dag_of
         )
-        self._windows: Asked[str, dict[str, object]] = Asked(
+        self._windows: BackgroundAnswers[str, dict[str, object]] = BackgroundAnswers(
             self._list_windows, fresh_ms=WINDOWS_FRESH_MS, limits=_WINDOWS, now_ms=now_ms
         )
-        self._letters: Asked[EntryWanted, dict[str, object]] = Asked(
+        self._letters: BackgroundAnswers[EntryWanted, dict[str, object]] = BackgroundAnswers(
             self._read_letters, fresh_ms=SETTINGS_FRESH_MS, limits=_LETTERS, now_ms=now_ms, owner_of=_dag_of
         )
 
@@ -269,7 +271,7 @@ class Observer:
         """A connector's settings and bucket; `ConfigurationError` with everything that is wrong."""
         connector = self.connector(dag_id)
         if connector is None:
-            raise ConfigurationError(f"{dag_id} is no connector any more.")
+            raise ConfigurationError(f"{dag_id} is not a connector any more.")
         with self._lock:
             known = self._loaded.get(dag_id)
         now_ms = self.now_ms()

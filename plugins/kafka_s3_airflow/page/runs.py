@@ -22,8 +22,8 @@ _ENDED = (DagRunState.SUCCESS, DagRunState.FAILED)
 
 def find_facts(connectors: Iterable[Connector]) -> dict[str, AirflowFacts]:
     """Whether each connector's DAG is paused, and how its newest ended run ended, and that of its verification."""
-    names = [each.dag_id for each in connectors]
-    wanted = {*names, *map(verify_id, names)}
+    runs_in = {each.dag_id: each.runs_in for each in connectors}
+    wanted = {*runs_in.values(), *map(verify_id, runs_in)}
     with create_session() as session:
         known = select(DagModel.dag_id, DagModel.is_paused).where(DagModel.dag_id.in_(wanted))
         paused = {row.dag_id: bool(row.is_paused) for row in session.execute(known)}
@@ -39,8 +39,8 @@ def find_facts(connectors: Iterable[Connector]) -> dict[str, AirflowFacts]:
             )
         }
     return {
-        name: AirflowFacts(paused.get(name), runs.get(name), verify_id(name), runs.get(verify_id(name)))
-        for name in names
+        name: AirflowFacts(paused.get(dag_id), runs.get(dag_id), verify_id(name), runs.get(verify_id(name)))
+        for name, dag_id in runs_in.items()
     }
 
 

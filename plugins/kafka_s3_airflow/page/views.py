@@ -15,7 +15,7 @@ from kafka_s3.log.entries import Entry, FailedRange, Interval, ObjectEntry, Plan
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.reexport import ReexportedWindow
 from kafka_s3.report.health import Health, State
-from kafka_s3_airflow.page.asked import Answer
+from kafka_s3_airflow.page.background_answers import Answer
 from kafka_s3_airflow.page.model import AirflowFacts, Connector, LogView
 
 SAID_MAX: Final = 20  # gaps, restarts, failures and problems named one by one in a row
@@ -177,6 +177,7 @@ def overview(
     newest = next((row for row in log.value.rows if row["records"]), None) if log.value is not None else None
     return {
         "dag_id": connector.dag_id,
+        "runs_in": connector.runs_in,
         "name": connector.name,
         "file": connector.file,
         "topics": list(connector.topics[:SAID_MAX]),

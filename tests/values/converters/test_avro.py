@@ -21,7 +21,7 @@ from kafka_s3.ports import RegisteredSchema, Registries
 from kafka_s3.records import Record
 from kafka_s3.settings.registry import SubjectNames
 from kafka_s3.shown import plain
-from kafka_s3.values.converters import avro as avro_module
+from kafka_s3.values.converters import registry_head
 from kafka_s3.values.converters.avro import AvroRows, AvroValues
 from kafka_s3.values.converters.structs import ValueRows
 from kafka_s3.values.rows import Missing, Stage, Tombstone, Unwritable
@@ -233,12 +233,12 @@ def test_the_version_is_that_of_the_subject(names: SubjectNames, key: bool, sche
     id = known.register(subject, '"boolean"')
     id = known.register(subject, schema.text)
     convert = AvroValues(known, names, "orders", key=key)
-    found = convert._schema(head(id))
+    found = convert._known[head(id)]
     assert isinstance(found, Schema)
     assert (found.text, found.id, found.version) == (schema.text, id, 2)
     assert f"versions {subject}" in known.requests
     if other != id:
-        foreign = convert._schema(head(other))
+        foreign = convert._known[head(other)]
         assert isinstance(foreign, Schema)
         assert foreign.version is None
 
@@ -277,7 +277,7 @@ def test_each_schema_is_asked_for_once() -> None:
 
 def test_schemas_that_records_name_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many large schemas so many are kept as fit, and all are read, whatever came before them."""
-    monkeypatch.setattr(avro_module, "_CHARS_MAX", 1_000)
+    monkeypatch.setattr(registry_head, "_CHARS_MAX", 1_000)
     schemas = [record(f"n.R{number}", **{"x" * 200: "int"}) for number in range(20)]
     values = [head(number) + b"\2" for number in (*range(1, 21), 1, 20)]
     converter = AvroValues(registry(*schemas), SubjectNames.TOPIC, "orders", key=False)

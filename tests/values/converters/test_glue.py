@@ -119,7 +119,7 @@ def test_a_compressed_value_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None
     bomb = framed(bytes(1_000_000), compressed=True)
     refused = convert([bomb]).excluded[0]
     assert isinstance(refused, Unwritable)
-    assert "bytes stand for more than the" in refused.reason
+    assert "bytes expand to more than the" in refused.reason
 
 
 def test_a_compressed_value_holds_a_million_values() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_s3.settings.converters import Converter, ConverterSettings
-from kafka_s3.values.converters.connect_parse import NESTING_MAX, parse_string
+from kafka_s3.values.converters.connect_text_parser import NESTING_MAX, parse_string
 from kafka_s3.values.converters.header_texts import Text, simple_text, texts_for
 from kafka_s3.values.rows import Unwritable
 from tests.values.converters.envelopes import envelope, random_case
@@ -121,6 +121,7 @@ def test_headers_in_plain_json_are_jsonconverters() -> None:
     assert different_json("plain json", [*cases, *odd]) == []
 
 
+@pytest.mark.heavy
 def test_json_integers_beyond_64_bits_are_refused() -> None:
     """JsonConverter cuts their upper bits off."""
     header = b"9223372036854775808"
@@ -146,6 +147,7 @@ def random_json(random: Random, depth: int = 3) -> Any:
             return {name: random_json(random, depth - 1) for name in names[: random.choice([1, 3, 12, 13, 30])]}
 
 
+@pytest.mark.heavy
 def test_bytes_that_are_no_text_are_replaced() -> None:
     """Bytes that are not UTF-8 become U+FFFD before the value is parsed."""
     values = [b"\xff", b"1\xff", b'["\xff"]', b"\xed\xa0\x80", b"1\xc3"]

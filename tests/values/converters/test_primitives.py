@@ -56,7 +56,7 @@ def test_booleans_text_and_bytes() -> None:
     assert outcomes(Converter.BOOLEAN, [b"", b"\2", b"\0\0"]) == [refused] * 3
     assert outcomes(Converter.STRING, [b"", "é".encode(), b"a\xff", None]) == ["", "é", "a\ufffd", Tombstone()]
     assert outcomes(Converter.BYTE_ARRAY, [b"", b"\xff", None]) == [b"", b"\xff", Tombstone()]
-    assert outcomes(Converter.SHORT, [b"\1"]) == [Unwritable("1 bytes are no short: it has 2")]
+    assert outcomes(Converter.SHORT, [b"\1"]) == [Unwritable("1 bytes are not a short: it has 2")]
 
 
 @pytest.mark.parametrize("converter", SCHEMAS)

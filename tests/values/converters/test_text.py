@@ -206,8 +206,8 @@ def test_null_inside_a_value_is_none(value: bytes) -> None:
     [
         (b"", "not JSON: the value is empty"),
         (b" \n", "not JSON: the value is empty"),
-        (b'{"a": NaN}', "not JSON: NaN is no JSON number"),
-        (b"-Infinity", "not JSON: -Infinity is no JSON number"),
+        (b'{"a": NaN}', "not JSON: NaN is not a JSON number"),
+        (b"-Infinity", "not JSON: -Infinity is not a JSON number"),
         (b'"\xff"', "not JSON: not UTF-8 at byte 1"),
         (b'{"a": }', "not JSON: Expecting value: line 1 column 7 (char 6)"),
         (b"1,2", "not JSON: Extra data: line 1 column 2 (char 1)"),

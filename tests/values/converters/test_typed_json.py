@@ -97,27 +97,27 @@ REFUSED: list[tuple[Avro, str, str]] = [
     ("long", "9" * 5000, "x is a number with a fraction or an exponent, not long"),
     ("long", "9" * 100, "x is out of range for long: a very long number"),
     ("double", "1e309", "x is out of range for double: 1e309"),
-    ("double", "NaN", "not JSON: NaN is no JSON number"),
+    ("double", "NaN", "not JSON: NaN is not a JSON number"),
     ("double", '"NaN"', "x is text, not double"),
     ("float", "3.5e38", "x is out of range for float"),
     ("float", "9" * 400, "x is out of range for float"),
     ("string", "1", "x is a whole number, not string"),
     ("string", '"\\ud800"', "x holds half of a surrogate pair"),
-    ("bytes", '"AQI"', "x is no base64"),
-    ("bytes", '"-_8="', "x is no base64"),
+    ("bytes", '"AQI"', "x is not base64"),
+    ("bytes", '"-_8="', "x is not base64"),
     (FIXED, '"AQ=="', "x has 1 bytes, and n.F has 2"),
     (DECIMAL, "1.111", "x has a finer fraction than its scale of 2: 1.111"),
     (DECIMAL, "1000", "x has more than 5 digits with a scale of 2: 1000"),
     (DECIMAL, "1e999999999", "x has more than 5 digits"),
     (DECIMAL, "1e-999999999", "x has a finer fraction"),
-    (DECIMAL, '"NaN"', "x is no decimal number"),
-    (DECIMAL, '"one"', "x is no decimal number"),
+    (DECIMAL, '"NaN"', "x is not a decimal number"),
+    (DECIMAL, '"one"', "x is not a decimal number"),
     (DECIMAL, "true", "x is a boolean, not decimal"),
-    (DATE, '"1970-02-30"', "x is no day of the calendar"),
+    (DATE, '"1970-02-30"', "x is not a day of the calendar"),
     (DATE, '"19700201"', "x is not a day like"),
     (DATE, "2147483648", "x is out of range for date"),
     (TIME, "86400000", "x is out of range for time-millis"),
-    (TIME, '"24:00"', "x is no time of a day"),
+    (TIME, '"24:00"', "x is not a time of a day"),
     (TIME, '"01:00:00.0001"', "x has a finer fraction than its type: 1/1000 s"),
     (MILLIS, '"2023-11-14T22:13:20"', "x has no time zone"),
     (MILLIS, '"yesterday"', "x is not a moment like"),
@@ -238,7 +238,7 @@ def test_missing_fields_get_their_default() -> None:
 
 def test_a_default_that_is_none_is_found_at_once() -> None:
     """A schema with a default of another type is refused before any record comes, wherever it hides."""
-    with pytest.raises(SchemaError, match='x: the default .*"a".* is no value of its type'):
+    with pytest.raises(SchemaError, match='x: the default .*"a".* is not a value of its type'):
         TypedJson(of("int", default="a"))
     with pytest.raises(SchemaError, match="x: the default"):
         TypedJson(of(DECIMAL, default="\u007f\u00ff\u00ff"))

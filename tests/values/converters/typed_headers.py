@@ -8,9 +8,9 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-from kafka_s3.values.converters.connect_parse import Parsed, float32_or_infinite
 from kafka_s3.values.converters.connect_schema import ConnectSchema
-from kafka_s3.values.converters.connect_typed import Entries, Float32, Moment
+from kafka_s3.values.converters.connect_text_parser import Parsed, float32_or_infinite
+from kafka_s3.values.converters.connect_types import Entries, Float32, Moment
 from kafka_s3.values.formats.java_numbers import java_double, java_float
 
 _JAVA_INTS = re.compile(r"\b(Byte|Short|Integer|Long):")

@@ -13,7 +13,7 @@ import pytest
 
 from kafka_s3.settings.formats import Bzip2, Compression, Gzip, Lz4, Snappy, Zstd
 from kafka_s3.values.formats.compression import open_stream
-from kafka_s3.values.formats.content import StreamContent, Unreadable
+from kafka_s3.values.formats.content_digest import StreamDigest, Unreadable
 from kafka_s3.values.formats.expansion import FRAME_MAX, PIECE, Damaged, expansion_of
 
 CODECS: list[Compression] = [Gzip(), Zstd(), Snappy(), Lz4(), Bzip2(1)]
@@ -113,12 +113,12 @@ def test_content_is_that_of_the_records(kind: Compression) -> None:
     """Where frames end says nothing: the same records under any level, or after one another, have one digest."""
     found = set()
     for body in (compressed(kind), compressed(kind, DATA[:1000]) + compressed(kind, DATA[1000:])):
-        content = StreamContent(kind)
+        content = StreamDigest(kind)
         for at in range(0, len(body), 999):
             content.feed(body[at : at + 999])
         found.add(content.digest())
     assert len(found) == 1
-    content = StreamContent(kind)
+    content = StreamDigest(kind)
     with pytest.raises(Unreadable, match="no whole [a-z0-9]+ stream: "):  # noqa: PT012  # either of the two says it
         content.feed(compressed(kind)[:-1])
         content.digest()

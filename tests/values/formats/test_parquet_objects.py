@@ -271,7 +271,7 @@ def test_what_is_no_record_is_one_column(avro: Any, values: list[Any], expected:
 
 @pytest.mark.parametrize("avro", [ROW.avro, ["null", ROW.avro], [ROW.avro, "null"]])
 def test_a_record_that_might_be_missing_has_columns_of_its_own(avro: Any) -> None:
-    """A union of a record and null is the record: a null at the top is a tombstone, which is no row."""
+    """A union of a record and null is the record: a null at the top is a tombstone, which is not a row."""
     rows = PlainStructs(ROWS.rows[:20], schema_of(avro))
     assert rows_of(file_of(ParquetFormat(ParquetCodec.NONE, LARGE, wrap="key"), rows, 20)) == list(ROWS.rows[:20])
 

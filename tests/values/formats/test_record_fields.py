@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from random import Random
 from typing import Any
@@ -48,6 +49,7 @@ def random_records(count: int) -> list[Record]:
     return made
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", ["jsonl", "json"])
 def test_json_is_that_of_aivens_own_writers(kind: str) -> None:
     """The same text for each record, in the same order of fields; only ends of lines are others."""
@@ -58,6 +60,7 @@ def test_json_is_that_of_aivens_own_writers(kind: str) -> None:
     assert ours == (theirs.replace(b"[\n", b"[", 1)[:-2] + b"]\n" if kind == "json" else theirs + b"\n")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("encoding", ["base64", "none"])
 def test_csv_is_that_of_aivens_own_writers(encoding: str) -> None:
     """In the order that the configuration has."""
@@ -67,6 +70,7 @@ def test_csv_is_that_of_aivens_own_writers(encoding: str) -> None:
     assert body(write(settings_with(CSV, {"flush.size": "1000"}, more), records)) == theirs + b"\n"
 
 
+@pytest.mark.heavy
 def test_a_single_field_may_stand_alone() -> None:
     """As it does in Aiven's without an envelope, a null among them."""
     records = random_records(100)
@@ -80,6 +84,17 @@ def test_csv_has_headers_in_base64() -> None:
     more = {"export.record.fields": "headers,topic,partition"}
     made = write(settings_with(CSV, more), [record(0, b"x", headers=(("a", b"1"), ("b", None)))])
     assert body(made) == b"YQ==:MQ==;Yg==:;,orders,3\n"
+
+
+def test_a_header_of_many_digits_is_a_number_too() -> None:
+    """More than Python makes an int of at once: a Decimal, as Connect has it."""
+    digits = b"1" * 5000
+    more = {"export.record.fields": "headers", "errors.tolerance": "all"}
+    made = write(settings_with(PLAIN, more), [record(0, b"{}", headers=(("h", digits),))])
+    [header] = json.loads(body(made))["headers"]
+    number = int.from_bytes(base64.b64decode(header["value"]), signed=True)
+    assert number % 10**10 == 1_111_111_111
+    assert number == (10**5000 - 1) // 9
 
 
 def test_csv_is_the_value_alone_unless_fields_are_set() -> None:

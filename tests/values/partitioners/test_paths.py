@@ -241,13 +241,13 @@ def test_a_field_tells_the_time(value: object, at_ms: int) -> None:
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ({"at": None}, "field at is null, which is no time"),
+        ({"at": None}, "field at is null, which is not a time"),
         ({"at": True}, "field at is a boolean"),
         ({"at": [1]}, "field at is a list"),
-        ({"at": "yesterday"}, "field at is 'yesterday', which is no time"),
+        ({"at": "yesterday"}, "field at is 'yesterday', which is not a time"),
         ({"at": 2**63}, "out of range"),
         ({"at": 1e300}, "out of range"),
-        (b'{"at":1e999}', "field at is inf, which is no time"),
+        (b'{"at":1e999}', "field at is inf, which is not a time"),
         ({"when": 1}, "field at is missing; there are when (a whole number)"),
         ([1], "the value is a list"),
     ],

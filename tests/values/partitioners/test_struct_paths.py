@@ -132,7 +132,7 @@ def test_the_part_that_a_field_makes(avro: Any, value: Any, part: str) -> None:
     ],
 )
 def test_a_field_that_makes_no_path_is_a_bad_records(avro: Any, value: Any, said: str) -> None:
-    """What is no text, whole number or boolean; a date or a time is neither (the sink dies of it)."""
+    """What is not text, whole number or boolean; a date or a time is neither (the sink dies of it)."""
     assert one(avro, value).startswith(f"!field f is {said}")
 
 
@@ -260,15 +260,15 @@ def test_times_before_the_epoch_round_down() -> None:
 @pytest.mark.parametrize(
     ("avro", "value", "said"),
     [
-        (["null", "long"], None, "field f is null, which is no time"),
-        (["null", {"type": "long", "logicalType": "timestamp-micros"}], None, "field f is null, which is no time"),
-        ({"type": "int", "logicalType": "date"}, 1, "field f is a date, which is no time stamp"),
-        ({"type": "long", "logicalType": "time-micros"}, 1, "field f is a time-micros, which is no time stamp"),
-        ("boolean", True, "field f is a boolean, which is no time"),
-        ("bytes", b"1", "field f is bytes, which is no time"),
-        ("string", "soon", "field f is 'soon', which is no time"),
-        ("double", float("nan"), "field f is nan, which is no time"),
-        (INNER, {"x": None}, "field f is an object, which is no time"),
+        (["null", "long"], None, "field f is null, which is not a time"),
+        (["null", {"type": "long", "logicalType": "timestamp-micros"}], None, "field f is null, which is not a time"),
+        ({"type": "int", "logicalType": "date"}, 1, "field f is a date, which is not a timestamp"),
+        ({"type": "long", "logicalType": "time-micros"}, 1, "field f is a time-micros, which is not a timestamp"),
+        ("boolean", True, "field f is a boolean, which is not a time"),
+        ("bytes", b"1", "field f is bytes, which is not a time"),
+        ("string", "soon", "field f is 'soon', which is not a time"),
+        ("double", float("nan"), "field f is nan, which is not a time"),
+        (INNER, {"x": None}, "field f is an object, which is not a time"),
         ("long", -(2**63), "out of range"),
     ],
 )

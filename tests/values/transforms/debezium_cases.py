@@ -1,4 +1,4 @@
-"""Change events for Debezium's own classes: generated rows in envelopes, what is no event, and options."""
+"""Change events for Debezium's own classes: generated rows in envelopes, what is not an event, and options."""
 
 from __future__ import annotations
 

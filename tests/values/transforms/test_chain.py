@@ -19,7 +19,7 @@ from kafka_s3.ports import PartitionOffsets
 from kafka_s3.records import Record
 from kafka_s3.settings.transforms import catalogue
 from kafka_s3.values.rows import Stage
-from kafka_s3.values.transforms import predicates, registry
+from kafka_s3.values.transforms import build, predicates
 from kafka_s3.values.transforms.user_defined import TransformBatch
 from tests.values.transforms.chains import AT_MS, KAFKA, configured, lines, one, record, written
 
@@ -64,7 +64,7 @@ OWN = {"transforms": "own", "transforms.own.type": f"{__name__}:Doubled", "trans
 
 def test_every_class_has_an_implementation() -> None:
     """What validates also runs: both tables have the same names."""
-    assert sorted(each.name for each in catalogue.TRANSFORMS) == sorted(registry.TRANSFORMS)
+    assert sorted(each.name for each in catalogue.TRANSFORMS) == sorted(build.TRANSFORMS)
     assert sorted(each.name for each in catalogue.PREDICATES) == sorted(predicates.PREDICATES)
 
 

@@ -54,7 +54,7 @@ def outcomes(**options: str) -> list[Any]:
 
 
 def test_a_batch_of_all_kinds_of_events() -> None:
-    """Each record of one batch goes its own way; what is no event stays what it was."""
+    """Each record of one batch goes its own way; what is not an event stays what it was."""
     assert outcomes(delete_tombstone_handling_mode="rewrite", add_fields="source.lsn") == [
         {"a": "x", "__deleted": "false", "__source_lsn": 5},
         {"a": "y", "__deleted": "false", "__source_lsn": 5},
@@ -107,7 +107,7 @@ def test_only_a_field_to_route_by_makes_it_a_router() -> None:
     ("option", "text", "sentence"),
     [
         ("drop_fields_header_name", "h", "is not supported: use ReplaceField"),
-        ("add_fields", "op,a:b:c", "a:b:c is no field: write field, struct.field"),
+        ("add_fields", "op,a:b:c", "a:b:c is not a field: write field, struct.field"),
         ("delete_tombstone_handling_mode", "keep", "rewrite-with-tombstone"),
     ],
 )

@@ -40,6 +40,7 @@ def test_events_become_what_debezium_makes(*, older: bool) -> None:
     assert len(outcomes) > CASES // 2
 
 
+@pytest.mark.heavy
 def test_tables_are_routed_as_debezium_does() -> None:
     """ByLogicalTableRouter, of generated events, keys and options: outcome, topic, both schemas and both values."""
     questions = list(table_cases(1, CASES))

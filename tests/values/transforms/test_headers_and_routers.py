@@ -99,6 +99,7 @@ def test_topics_are_renamed_by_the_records_time(options: dict[str, str], folder:
     assert list(objects) == [f"topics/{folder}/partition=0/orders+0+0000000000.json"]
 
 
+@pytest.mark.heavy
 def test_kafkas_own_classes_say_the_same() -> None:
     """Of headers and topics: every case above, asked of Kafka's classes on the JVM."""
     asked = [

@@ -31,6 +31,7 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return one == other or ("error" in one and "error" in other)
 
 
+@pytest.mark.heavy
 def test_paths_find_what_the_java_library_finds() -> None:
     """Generated paths, conditions and documents; a null where a condition should apply counts as missing here."""
     questions = list(path_cases(1, CASES))

@@ -74,7 +74,7 @@ def test_flags_are_refused_by_name(text: str) -> None:
 
 
 def test_flags_that_are_known_mean_what_java_means() -> None:
-    """A dot is any character with s, and none that ends a line without it; a vertical space is no letter."""
+    """A dot is any character with s, and none that ends a line without it; a vertical space is not a letter."""
     assert pattern("(?s)a.b").fullmatch("a\nb")
     assert pattern("(?is)a.b").fullmatch("A\u2028B")
     assert not pattern("(?i)a.b").fullmatch("a\nb")

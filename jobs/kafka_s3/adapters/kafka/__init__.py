@@ -1,10 +1,11 @@
 """Kafka, through confluent-kafka (librdkafka): planning's questions, the reading of ranges, and dead letters.
 
-Nothing here joins a consumer group or commits an offset: partitions are assigned, positions live in the bucket.
+Nothing here joins a consumer group: partitions are assigned, positions live in the bucket.
 
 - `broker`: planning's questions, through the admin client.
 - `reader`: reads a range, one consumer each.
 - `producer`: dead letters into topics.
+- `consumer_group`: a consumer group's offsets, for tools that show lag.
 - `divergence`: whether a partition's log was truncated, by leader epochs.
 - `client`: configuration and translated errors, for all of them.
 
@@ -16,7 +17,8 @@ are), `export.read.timeout.ms` while a range is read, and `DELIVERY_TIMEOUT_S` f
 from __future__ import annotations
 
 from kafka_s3.adapters.kafka.broker import KafkaBroker
+from kafka_s3.adapters.kafka.consumer_group import KafkaGroup
 from kafka_s3.adapters.kafka.producer import DeadLetterTopic, RedriveTopics
 from kafka_s3.adapters.kafka.reader import KafkaSource
 
-__all__ = ["DeadLetterTopic", "KafkaBroker", "KafkaSource", "RedriveTopics"]
+__all__ = ["DeadLetterTopic", "KafkaBroker", "KafkaGroup", "KafkaSource", "RedriveTopics"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
 
+from kafka_s3.adapters.msk import msk_tokens
 from kafka_s3.errors import ConfigurationError, DataLoss, ExporterError, KafkaUnavailable, TopicMissing
 from kafka_s3.settings.kafka import KafkaSettings
 
@@ -37,6 +39,15 @@ GROUP = {KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.COORDINATOR_NOT_AVAIL
 VAGUE = {KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN}
 
 
+#: What librdkafka says where there is no token, and what in it is final: the words of OAuth 2.0 and of AWS.
+_NO_TOKEN: Final = "Failed to acquire SASL OAUTHBEARER token"  # noqa: S105
+_TOKEN_REFUSED: Final = re.compile(
+    r"invalid_\w+|unauthorized_client|unsupported_grant_type|access_denied|AccessDenied|no AWS credentials"
+)
+#: TLS's own alerts of a broker that wants another certificate, or any: librdkafka takes them for a broken connection.
+_CERTIFICATE_REFUSED: Final = re.compile(r"alert (bad|unsupported) certificate\b|alert (certificate \w+|unknown ca)\b")
+
+
 def translate(error: KafkaError, doing: str) -> ExporterError:
     """The error of ours for one of librdkafka's; what is not known to be final is temporary."""
     code = error.code()
@@ -48,6 +59,11 @@ def translate(error: KafkaError, doing: str) -> ExporterError:
         )
     if code in UNKNOWN_TOPIC:
         return DataLoss(f"Kafka does not know the topic or partition while {doing}: {text}.", next="Was it deleted?")
+    if code == KafkaError._AUTHENTICATION and _NO_TOKEN in text and not _TOKEN_REFUSED.search(text):
+        return KafkaUnavailable(
+            f"No token could be had for Kafka while {doing}: {text}.",
+            next="Check sasl.oauthbearer.token.endpoint.url and that it answers; the next try goes on from here.",
+        )
     if code in NOT_ALLOWED:
         return ConfigurationError(
             f"Kafka refused access while {doing}: {text}.",
@@ -59,6 +75,11 @@ def translate(error: KafkaError, doing: str) -> ExporterError:
         return ConfigurationError(
             f"A record is larger than this client accepts while {doing}: {text}.",
             next="Raise receive.message.max.bytes above the largest record, or leave it out: 100 MB is the default.",
+        )
+    if code == KafkaError._TRANSPORT and _CERTIFICATE_REFUSED.search(text):
+        return ConfigurationError(
+            f"Kafka does not take this client's certificate while {doing}: {text}.",
+            next="Set ssl.keystore.* to a key whose certificate the brokers trust.",
         )
     return KafkaUnavailable(
         f"Kafka did not answer while {doing}: {text}.",
@@ -79,7 +100,8 @@ def client_configuration(kafka: KafkaSettings, complain: Callable[[KafkaError], 
         raise ConfigurationError("bootstrap.servers is not set.", next="Set it in the worker file.")
     # Who sets `debug` wants librdkafka's own log, which it writes to standard error.
     quiet = {} if kafka.client.get("debug") else {"log_level": 3, "logger": _Silence()}
-    return {"client.id": "kafka-s3", **kafka.client, **quiet, "error_cb": complain}
+    msk = {"oauth_cb": msk_tokens(kafka.msk)} if kafka.msk is not None else {}
+    return {"client.id": "kafka-s3", **kafka.client, **quiet, **msk, "error_cb": complain}
 
 
 class _Silence:

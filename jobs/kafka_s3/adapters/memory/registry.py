@@ -16,7 +16,8 @@ ID_MAX: Final = 2**31 - 1
 _FILE_NAME: Final = re.compile(r"[1-9][0-9]{0,9}")
 _GLUE_NAME: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PROTO_NAME: Final = re.compile(rf"(?:{_FILE_NAME.pattern}|{_GLUE_NAME.pattern})\.proto")
-_JSON_NAME: Final = re.compile(rf"{_FILE_NAME.pattern}\.json")
+_JSON_NAME: Final = re.compile(rf"(?:{_FILE_NAME.pattern}|{_GLUE_NAME.pattern})\.json")
+_TYPES: Final = {".proto": "PROTOBUF", ".json": "JSON", ".avsc": "AVRO"}
 _EXAMPLE: Final = "Name each file by the id that the records carry: 1.avsc, 1.proto or 1.json, …"
 
 
@@ -140,8 +141,8 @@ def folder_registry(path: Path) -> MemoryRegistry:
     schemas: dict[SchemaId, RegisteredSchema] = {}
     for number, file in enumerate(files, 1):
         if _GLUE_NAME.fullmatch(file.stem):
-            is_proto = file.suffix == ".proto"
-            text, type = (_text(file), "PROTOBUF") if is_proto else (_json_text(file), "AVRO")
+            type = _TYPES[file.suffix]
+            text = _text(file) if type == "PROTOBUF" else _json_text(file)
             schemas[file.stem] = RegisteredSchema(file.stem, text, type, version=number)
             continue
         id = int(file.stem) if _FILE_NAME.fullmatch(file.stem) else 0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kafka_s3.adapters.registry.requests import Answer, Reference, Requests
 
 ID_MAX: Final = 2**31 - 1  # four bytes of a record, signed
-#: Ids that the registry does not have and that are remembered; bytes that are no Avro may look like any id.
+#: Ids that the registry does not have and that are remembered; bytes that are not Avro may look like any id.
 #: At most about 100 bytes each.
 MISSING_MAX: Final = 100_000
 #: What one schema may refer to, directly and indirectly; and how far down.

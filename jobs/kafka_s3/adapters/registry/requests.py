@@ -5,7 +5,11 @@ Its own retries are off: `retry.py` has them all.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
+import ssl
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -35,6 +39,10 @@ _RETRIES_MAX: Final = 100_000  # the time is the limit
 _CHANCE: Final = random.SystemRandom()
 _NUMBERS: Final = ("timeout", "cache.capacity", "cache.latest.ttl.sec")
 _CLUSTER_HEADER: Final = "target-sr-cluster"
+
+#: Certificates and keys as text, which the library has no properties for, and what it has for its own.
+_IN_MEMORY: Final = ("ssl.ca.pem", "ssl.certificate.pem", "ssl.key.pem")
+_OWN: Final = ("ssl.certificate.location", "ssl.key.location", "ssl.key.password")
 
 #: A subject and one of its versions.
 Reference = tuple[str, int]
@@ -130,11 +138,37 @@ def _make_client(settings: RegistrySettings) -> SchemaRegistryClient:
     if properties.get("bearer.auth.credentials.source"):
         # Confluent Cloud's; the client wants it of everybody, Connect of nobody.
         properties.setdefault("bearer.auth.logical.cluster", "")
+    taken = _IN_MEMORY if "ssl.certificate.pem" not in properties else (*_IN_MEMORY, *_OWN)
+    in_memory = {name: str(properties.pop(name)) for name in taken if name in properties}
     client = SchemaRegistryClient(properties)
+    if in_memory:
+        _use(client._rest_client, in_memory)
     session = client._rest_client.session  # what bounds an answer has no property
     session.headers["accept-encoding"] = "identity"
     session.event_hooks = {"request": [_leave_out_no_cluster], "response": [_bound]}
     return client
+
+
+def _use(rest: Any, tls: dict[str, str]) -> None:
+    """Give the client certificates that are in no file: it knows files only, and OpenSSL here reads keys from them."""
+    context = ssl.create_default_context(cadata=tls["ssl.ca.pem"]) if "ssl.ca.pem" in tls else rest.verify
+    if "ssl.certificate.pem" in tls:
+        with contextlib.ExitStack() as files:
+            certificate = files.enter_context(_memory_file(tls["ssl.certificate.pem"]))
+            key = tls.get("ssl.key.location") or files.enter_context(_memory_file(tls.get("ssl.key.pem", "")))
+            context.load_cert_chain(certificate, key, tls.get("ssl.key.password"))
+    rest.session.close()
+    rest.session = httpx2.Client(verify=context, auth=rest.auth, proxy=rest.proxy, timeout=rest.timeout)
+
+
+@contextlib.contextmanager
+def _memory_file(text: str) -> Iterator[str]:
+    """The name of a file that is in memory and on no disk, which Linux alone has."""
+    if sys.platform != "linux":
+        raise ValueError("a key store is read on Linux only: convert it to PEM and set ssl.keystore.type=PEM")
+    with os.fdopen(os.memfd_create("kafka-s3"), "wb", buffering=0) as file:
+        file.write(text.encode())
+        yield f"/proc/self/fd/{file.fileno()}"
 
 
 def _leave_out_no_cluster(request: Any) -> None:

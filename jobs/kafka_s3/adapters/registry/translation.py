@@ -28,7 +28,13 @@ _SAID_CHARS_MAX: Final = 200
 _READ_CHARS_MAX: Final = 100_000
 #: What OpenSSL says when the other side is not who it should be, does not speak TLS, or wants to know who we are.
 _TLS_REFUSALS: Final = ("CERTIFICATE", "WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_CA", "HTTP_REQUEST")
-_SECRETS: Final = ("basic.auth.user.info", "bearer.auth.token", "bearer.auth.client.secret", "ssl.key.password")
+_SECRETS: Final = (
+    "basic.auth.user.info",
+    "bearer.auth.token",
+    "bearer.auth.client.secret",
+    "ssl.key.password",
+    "ssl.key.pem",
+)
 
 
 def is_missing(error: BaseException) -> bool:
@@ -100,7 +106,7 @@ def _translate_failure(error: BaseException, said: str, place: str, what: str) -
             text, next="Check that the registry is up and that schema.registry.url names it, http or https."
         )
     return RegistryRefused(
-        f"{place} answered the question for {what} with something that is no registry's answer: {said}.",
+        f"{place} answered the question for {what} with something that is not a registry's answer: {said}.",
         next="Does schema.registry.url name a schema registry, with its whole path?",
     )
 

@@ -53,7 +53,7 @@ AUTH_TYPE_MAPS[_KNOWN_HASH] = _KnownHashAuth
 
 
 def make_client(settings: S3Settings) -> S3Client:
-    """The client of a bucket. Raises botocore's errors, and ValueError for an endpoint that is no URL."""
+    """The client of a bucket. Raises botocore's errors, and ValueError for an endpoint that is not a URL."""
     proxies = {"http": settings.proxy_url, "https": settings.proxy_url} if settings.proxy_url else None
     # Where TLS guards the body the signature leaves it out: hashing it once more would cost 2.5 ms per MiB.
     plain = settings.endpoint_url is not None and settings.endpoint_url.startswith("http:")
@@ -73,6 +73,8 @@ def make_client(settings: S3Settings) -> S3Client:
         },
         signature_version=UNSIGNED if unsigned else None,
         proxies=proxies,
+        use_fips_endpoint=settings.use_fips,
+        use_dualstack_endpoint=settings.use_dualstack,
     )
     with _session_lock:  # boto3's clients may be shared between threads, its sessions may not
         client = session_for(settings).client(

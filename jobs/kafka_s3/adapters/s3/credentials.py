@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import datetime
 import functools
+import json
 import logging
+import os
 import traceback
 from collections.abc import Callable
 from typing import Any, Final, assert_never
 
-import boto3.session
 import botocore.credentials
 import botocore.session
+from boto3.session import Session
 from botocore.config import Config
-from botocore.credentials import AssumeRoleCredentialFetcher, CredentialResolver, DeferredRefreshableCredentials
+from botocore.credentials import (
+    AssumeRoleCredentialFetcher,
+    AssumeRoleWithWebIdentityCredentialFetcher,
+    CredentialResolver,
+    DeferredRefreshableCredentials,
+)
+from botocore.utils import FileWebIdentityTokenLoader
 
 from kafka_s3 import user_defined
 from kafka_s3.errors import ConfigurationError, StoreRefused, StoreUnavailable, TemporaryError
@@ -41,7 +49,7 @@ _Keys = tuple[str | None, str | None, str | None]
 _Metadata = dict[str, Any]  # botocore's: access_key, secret_key, token, expiry_time
 
 
-def session_for(settings: S3Settings) -> boto3.session.Session:
+def session_for(settings: S3Settings) -> Session:
     """The session whose credentials are those of the settings. Sessions are for one thread at a time."""
     match settings.credentials:
         case Chain.DEFAULT | Anonymous():
@@ -49,7 +57,8 @@ def session_for(settings: S3Settings) -> boto3.session.Session:
         case Chain() as chain:
             return _default_session() if settings.access_key_id else _chain_session(chain, settings.region)
         case AssumeRole() as role:
-            return _role_session(role, _keys(settings), settings.region)
+            how = settings.use_fips, settings.use_dualstack
+            return _role_session(role, _keys(settings), settings.region, how)
         case UserDefinedProvider() as own:
             return _own_session(own, _keys(settings))
         case _:
@@ -61,44 +70,63 @@ def _keys(settings: S3Settings) -> _Keys:
 
 
 @functools.cache
-def _default_session() -> boto3.session.Session:
+def _default_session() -> Session:
     # One for the process: its second client costs 10 ms, the first of each session 120.
-    return boto3.session.Session()
+    return Session()
 
 
 @functools.lru_cache(maxsize=16)
-def _chain_session(chain: Chain, region: str) -> boto3.session.Session:
+def _chain_session(chain: Chain, region: str) -> Session:
     session = botocore.session.Session()
     links = botocore.credentials.create_credential_resolver(session, region_name=region).providers
     found = CredentialResolver([link for link in links if link.METHOD in _LINKS[chain]])
     session.register_component("credential_provider", found)
-    return boto3.session.Session(botocore_session=session)
+    return Session(botocore_session=session)
 
 
 @functools.lru_cache(maxsize=16)
-def _role_session(role: AssumeRole, keys: _Keys, region: str) -> boto3.session.Session:
-    """STS is reached as the environment says (HTTPS_PROXY, AWS_ENDPOINT_URL_STS): `s3.proxy.url` is for S3."""
-    who = {"RoleSessionName": role.session_name}
+def _role_session(role: AssumeRole, keys: _Keys, region: str, sts: tuple[bool | None, bool | None]) -> Session:
+    """STS is reached as the environment says (HTTPS_PROXY, AWS_ENDPOINT_URL_STS): `s3.proxy.url` is for S3. `sts`:
+    whether by its FIPS and dual-stack endpoints."""
+    who = {"RoleSessionName": role.session_name, **(json.loads(role.arguments) if role.arguments else {})}
     if role.external_id is not None:
         who["ExternalId"] = role.external_id
+    fips, dualstack = sts
+    config = _STS.merge(Config(use_fips_endpoint=fips, use_dualstack_endpoint=dualstack))
 
     def load() -> object | None:
         base = botocore.session.Session()
         access_key_id, secret_access_key, session_token = keys
         if access_key_id is not None and secret_access_key is not None:
             base.set_credentials(access_key_id, secret_access_key, session_token)
+        client = functools.partial(
+            base.create_client, region_name=role.region or region, endpoint_url=role.endpoint, config=config
+        )
+        if role.by_web_identity:
+            token = FileWebIdentityTokenLoader(_token_file(role))
+            by_token = AssumeRoleWithWebIdentityCredentialFetcher(client, token, role.arn, extra_args=who)
+            return _refreshable("assume-role-with-web-identity", by_token.fetch_credentials)
         source = base.get_credentials()
         if source is None:
             return None
-        client = functools.partial(base.create_client, region_name=role.region or region, config=_STS)
         fetcher = AssumeRoleCredentialFetcher(client, source, role.arn, extra_args=who)
         return _refreshable("assume-role", fetcher.fetch_credentials)
 
     return _session_with("assume-role", load)
 
 
+def _token_file(role: AssumeRole) -> str:
+    path = role.token_file or os.environ.get("AWS_WEB_IDENTITY_TOKEN_FILE")
+    if not path:
+        raise StoreRefused(
+            f"No file with the web identity's token is known that {role.arn} is assumed with.",
+            next="Set assume_role_with_web_identity_token_file in the connection, or AWS_WEB_IDENTITY_TOKEN_FILE.",
+        )
+    return path
+
+
 @functools.lru_cache(maxsize=16)
-def _own_session(own: UserDefinedProvider, keys: _Keys) -> boto3.session.Session:
+def _own_session(own: UserDefinedProvider, keys: _Keys) -> Session:
     options = dict(own.options)
     if keys[0] is not None and keys[1] is not None:
         options |= {"aws.access.key.id": keys[0], "aws.secret.access.key": keys[1]}
@@ -122,10 +150,10 @@ class _Link(botocore.credentials.CredentialProvider):
         return self._load()
 
 
-def _session_with(method: str, load: Callable[[], object | None]) -> boto3.session.Session:
+def _session_with(method: str, load: Callable[[], object | None]) -> Session:
     session = botocore.session.Session()
     session.register_component("credential_provider", CredentialResolver([_Link(method, load)]))
-    return boto3.session.Session(botocore_session=session)
+    return Session(botocore_session=session)
 
 
 def _refreshable(method: str, fetch: Callable[[], _Metadata]) -> DeferredRefreshableCredentials:
@@ -157,7 +185,7 @@ def _asked(own: UserDefinedProvider, provider: Any) -> _Metadata:
         raise StoreRefused(f"{own.path}.credentials must give kafka_s3.ports.AwsCredentials, and gave {kind}.")
     expires_at = answer.expires_at or _NEVER
     if not isinstance(expires_at, datetime.datetime) or expires_at.tzinfo is None:
-        raise StoreRefused(f"{own.path}.credentials gave an expires_at that is no datetime with a time zone.")
+        raise StoreRefused(f"{own.path}.credentials gave an expires_at that is not a datetime with a time zone.")
     if not answer.access_key_id or not answer.secret_access_key:
         raise StoreRefused(f"{own.path}.credentials gave a blank access_key_id or secret_access_key.")
     return {

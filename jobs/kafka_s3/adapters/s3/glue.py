@@ -145,7 +145,7 @@ class GlueRegistry:
             raise RegistryRefused(error.what, next=error.next) from None
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             raise RegistryRefused(
-                f"{self._place} answered the question for {what} with something that is no answer of Glue's:"
+                f"{self._place} answered the question for {what} with something that is not an answer of Glue's:"
                 f" {self._hidden(error)}.",
                 next="Does the endpoint name Glue?",
             ) from None
@@ -204,5 +204,7 @@ def _make_client(s3: S3Settings, glue: GlueSettings, region: str) -> Any:
             read_timeout=READ_TIMEOUT_S,
             retries={"total_max_attempts": 1, "mode": "standard"},
             proxies=proxies,
+            use_fips_endpoint=s3.use_fips,
+            use_dualstack_endpoint=s3.use_dualstack,
         ),
     )

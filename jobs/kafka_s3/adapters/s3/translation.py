@@ -149,7 +149,7 @@ def _translate_failure(settings: S3Settings, error: BaseException, doing: str) -
         return StoreUnavailable(
             what, next="Check that the store runs and that store.url names it." if unreachable else ""
         )
-    if isinstance(error, ValueError):  # boto3 has no class of its own for an endpoint that is no URL
+    if isinstance(error, ValueError):  # boto3 has no class of its own for an endpoint that is not a URL
         return StoreRefused(what, next="Correct store.url (https://host:port) and s3.region.")
     return StoreRefused(what)
 

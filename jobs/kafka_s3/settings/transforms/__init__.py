@@ -15,5 +15,5 @@
 | `field_paths` | paths to fields |
 | `json_path` | JSONPath |
 
-A class is added by a row in a table here, and one in `values.transforms.registry`.
+A class is added by a row in a table here, and one in `values.transforms.build`.
 """

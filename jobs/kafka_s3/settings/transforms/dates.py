@@ -37,7 +37,7 @@ _ISO_OFFSET: Final = {
 
 
 class NoDate(ValueError):
-    """The text is no date of its pattern."""
+    """The text is not a date of its pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Part:
 
 @lru_cache(64)
 def date_format(pattern: str) -> DateFormat:
-    """`ValueError` with the reason if it is no pattern."""
+    """`ValueError` with the reason if it is not a pattern."""
     return DateFormat(_parts(pattern))
 
 
@@ -122,7 +122,7 @@ def _parts(pattern: str) -> tuple[Part, ...]:
         quoted, closed, letter = found[1], found[2], found[3]
         if letter:
             if letter not in _LETTERS:
-                raise ValueError(f"'{letter}' is no letter of a SimpleDateFormat")
+                raise ValueError(f"'{letter}' is not a letter of a SimpleDateFormat")
             if letter == "X" and len(found[0]) > 3:
                 raise ValueError("a SimpleDateFormat has at most three X")
             parts.append(Part(letter, len(found[0])))

@@ -44,7 +44,7 @@ def _reference(prefix: str, text: str) -> Reference:
     path, *renamed = _split(text, ":")
     steps = _split(path, ".")
     if len(renamed) > 1 or not steps[-1]:
-        raise ValueError(f"{text} is no field: write field, struct.field, or either with :newName")
+        raise ValueError(f"{text} is not a field: write field, struct.field, or either with :newName")
     struct, field = (_STRUCTS.get(path, "source"), path) if len(steps) == 1 else (steps[0], steps[1])
     shown = renamed[0] if renamed else field if len(steps) == 1 else f"{struct}_{field}"
     return Reference(struct, field, f"{prefix}{shown}")

@@ -18,7 +18,7 @@ from kafka_s3.settings.transforms import regex
 
 
 class NoPath(ValueError):
-    """The text is no path that can be used here, and why."""
+    """The text is not a path that can be used here, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ _OPERATORS: Final = "==, !=, <, <=, >, >=, =~, in and nin"
 
 @lru_cache(64)
 def parse_path(text: str) -> Path:
-    """`NoPath` with the reason if it is no path, or none that is known here.
+    """`NoPath` with the reason if it is not a path, or none that is known here.
 
     >>> parse_path("$.a['b'][0]").steps
     (Name(name='a'), Name(name='b'), Place(at=0))

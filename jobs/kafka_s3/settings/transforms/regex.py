@@ -9,7 +9,7 @@ from typing import Final
 
 
 class NoPattern(ValueError):
-    """The text is no regular expression that can be used here, and why."""
+    """The text is not a regular expression that can be used here, and why."""
 
 
 #: What stands for classes of characters that Python has no name for; Java's are ASCII unless asked otherwise.

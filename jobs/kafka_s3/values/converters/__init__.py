@@ -15,6 +15,8 @@ Values with a schema:
 - `avro`: as a schema registry's serializers write it.
 - `glue`: as those of AWS Glue write it.
 - `glue_protobuf`: Protobuf as those of AWS Glue write it.
+- `glue_json_schema`: JSON under a JSON Schema as those of AWS Glue write it.
+- `registry_head`: what such serializers put in front of a value, whatever its format.
 - `avro_group`: the values of a batch that have one schema.
 - `avro_weight`: how much memory a datum may become, beyond its values.
 - `protobuf`: as a schema registry's serializers write it.
@@ -23,6 +25,7 @@ Values with a schema:
 - `protobuf_weight`: how much memory a message may become, beyond its values.
 - `json_schema`: JSON under a JSON Schema of a registry.
 - `json_schema_connect`: the Connect schema that JsonSchemaConverter gives a JSON Schema.
+- `json_schema_words`: what a JSON Schema says of itself to Connect.
 - `envelope`: JsonConverter's `{"schema": ..., "payload": ...}`.
 - `connect_schema`: the schema of an envelope.
 - `connect_avro`: that schema as an Avro schema.
@@ -55,7 +58,7 @@ Headers:
 
 - `headers`: headers beside the values.
 - `header_texts`: the bytes of headers as text, by their converter.
-- `connect_parse`: a header's text to a value with a type, as SimpleHeaderConverter reads it.
-- `connect_moments`: dates and times in such text.
-- `connect_typed`: values with Connect's types, and their text.
+- `connect_text_parser`: a header's text to a value with a type, as SimpleHeaderConverter reads it.
+- `connect_time_parser`: dates and times in such text.
+- `connect_types`: values with Connect's types, and their text.
 """

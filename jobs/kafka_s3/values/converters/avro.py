@@ -7,25 +7,21 @@ once for the whole batch however it is parted after that.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema
 from kafka_s3.avro.parse import SchemaError, parse_avro
 from kafka_s3.ports import SchemaRegistry
 from kafka_s3.settings.registry import SubjectNames
-from kafka_s3.shown import named, quoted
-from kafka_s3.values.converters.avro_group import HEAD, Group, shown, taken
+from kafka_s3.values.converters.avro_group import Group, shown, taken
+from kafka_s3.values.converters.registry_head import HEAD, KnownHeads, RegistryHead
 from kafka_s3.values.rows import Excluded, Schemas, Stage, Tombstone, Unwritable
 
 if TYPE_CHECKING:
+    from kafka_s3.avro.pieces import Extents
     from kafka_s3.avro.splice import Copied
     from kafka_s3.values.converters.avro_weight import Weights
-
-_ID_MAX: Final = 2**31 - 1  # a registry's ids are Java's int
-#: What is kept of ids and their schemas, in characters of these; beyond it all are looked up anew.
-_IDS_MAX: Final = 10_000
-_CHARS_MAX: Final = 32 * 1024 * 1024
 
 
 class Framing(Protocol):
@@ -47,44 +43,25 @@ class ConfluentFraming:
 
     head = HEAD
 
-    def __init__(self, registry: SchemaRegistry, subject_names: SubjectNames, topic: str, *, key: bool) -> None:
-        self._registry = registry
-        self._subject_names = subject_names
-        self._topic = topic
-        self._key = key
+    def __init__(self, registry_head: RegistryHead) -> None:
+        self._head = registry_head
 
     @staticmethod
     def named(head: bytes) -> str:
         return f"the id {int.from_bytes(head[1:], 'big')}"
 
     def look_up(self, head: bytes) -> Schema | str:
-        if len(head) < HEAD:
-            return f"not Avro of a schema registry: {len(head)} bytes, where a zero byte and a schema's id take {HEAD}"
-        if head[0] != 0:
-            first = quoted(head[:1], f"{head[0]:02x}", kind="another")
-            return f"not Avro of a schema registry: the first byte is {first}, not 00"
-        id = int.from_bytes(head[1:], "big")
-        registered = self._registry.schema(id) if id <= _ID_MAX else None
-        if registered is None:
-            return f"the schema registry has no schema of the id {id}"
-        if registered.type != "AVRO":
-            return f"the schema of the id {id} is of the type {named(registered.type)}, not AVRO"
+        found = self._head.look_up(head)
+        if isinstance(found, str):
+            return found
+        id, registered = found
         try:
             schema = parse_avro(registered.text, registered.references, id=id)
         except SchemaError as error:
             return f"the schema of the id {id} cannot be used: {error}"
-        version = self._registry.versions(self._subject(schema)).get(id)
+        # What has no name of its own is called by its type, as Avro for Java names types.
+        version = self._head.version(id, lambda: graph(schema).name)
         return Schema(schema.text, id, version)
-
-    def _subject(self, schema: Schema) -> str:
-        """What has no name of its own is called by its type, as Avro for Java names types."""
-        match self._subject_names:
-            case SubjectNames.TOPIC:
-                return f"{self._topic}-{'key' if self._key else 'value'}"
-            case SubjectNames.RECORD:
-                return graph(schema).name
-            case SubjectNames.TOPIC_RECORD:
-                return f"{self._topic}-{graph(schema).name}"
 
 
 class FramedAvro:
@@ -107,8 +84,7 @@ class FramedAvro:
         self._columns = columns
         self._binary = binary
         self._stage = Stage.KEY_CONVERTER if key else Stage.VALUE_CONVERTER
-        self._known: dict[bytes, Schema | str] = {}  # by the bytes at the beginning
-        self._known_chars = 0
+        self._known = KnownHeads(framing.look_up, lambda schema: schema.text)
 
     def __call__(self, values: Sequence[bytes | None], values_max: Mapping[int, int] | None = None) -> AvroRows:
         """`values_max`: how many values some datums may hold, where these are fewer than by their bytes."""
@@ -118,7 +94,7 @@ class FramedAvro:
         for head, rows in _by_head(values, self._framing.head).items():
             if head is None:
                 excluded.update(dict.fromkeys(rows, Tombstone()))
-            elif isinstance(found := self._schema(head), Schema):
+            elif isinstance(found := self._known[head], Schema):
                 chosen.setdefault(found, []).extend(rows)
                 named.append((found, rows))
             else:
@@ -153,19 +129,6 @@ class FramedAvro:
 
         return weights_of(schema, self._columns)
 
-    def _schema(self, head: bytes) -> Schema | str:
-        """The schema that the beginning of a value names, or why there is none."""
-        found = self._known.get(head)
-        if found is None:
-            found = self._framing.look_up(head)
-            chars = len(found.text if isinstance(found, Schema) else found)
-            if len(self._known) >= _IDS_MAX or self._known_chars + chars > _CHARS_MAX:
-                self._known.clear()
-                self._known_chars = 0
-            self._known[head] = found
-            self._known_chars += chars
-        return found
-
 
 class AvroValues(FramedAvro):
     """AvroConverter."""
@@ -180,7 +143,7 @@ class AvroValues(FramedAvro):
         columns: bool = False,
         binary: bool = False,
     ) -> None:
-        framing = ConfluentFraming(registry, subject_names, topic, key=key)
+        framing = ConfluentFraming(RegistryHead(registry, subject_names, topic, "AVRO", key))
         super().__init__(framing, key=key, columns=columns, binary=binary)
 
 
@@ -334,6 +297,10 @@ class AvroRows:
             return taken(self._groups[0].column(path), self._places)
         columns = [group.column(path) for group in self._groups]
         return [columns[group][place] for group, place in zip(self._group_of, self._places, strict=True)]
+
+    def extents(self, runs: Sequence[Copied]) -> tuple[bytes, list[Extents]] | None:
+        """Where runs of fields of rows whose one schema is a record's stand in some bytes, if in their order."""
+        return None if self._group_of is not None else self._groups[0].extents(runs, self._places)
 
     def cut(self, runs: Sequence[Copied]) -> list[Sequence[bytes]]:
         """The bytes of runs of fields of rows whose one schema is a record's: a list for each run."""

@@ -16,11 +16,10 @@ if TYPE_CHECKING:  # they load pyarrow
     from kafka_s3.avro.batch_reader import Scan
     from kafka_s3.avro.datum_checker import Cuts
     from kafka_s3.avro.datums import Codec
+    from kafka_s3.avro.pieces import Extents
     from kafka_s3.avro.splice import Copied, Splice
     from kafka_s3.values.converters.avro_weight import Weights
 
-#: A zero byte and a schema's id in four, in front of a registry's datums.
-HEAD: Final = 5
 _SHOWN: Final = 16
 
 
@@ -39,7 +38,7 @@ class Group:
         self,
         schema: Schema,
         values: Sequence[bytes],
-        head: int = HEAD,
+        head: int,
         *,
         valid: bool = False,
         named: Callable[[bytes], str] = bytes.hex,
@@ -184,6 +183,17 @@ class Group:
             new = [number for number, origin in enumerate(way.origins) if origin is None]
             way.constants[target.text] = {number: one.field(number) for number in new}
         return self._scan.projected(way, target, way.constants[target.text])
+
+    def extents(self, runs: Sequence[Copied], places: Sequence[int]) -> tuple[bytes, list[Extents]] | None:
+        """Where those stand in some bytes, if they do in the batch's order."""
+        self._look()
+        if self._scan is None or self._scan.rows is not None or not isinstance(places, range) or places.step != 1:
+            return None
+        from kafka_s3.avro.pieces import Extents
+
+        data, found = self._scan.extents(runs)
+        some = slice(places.start, places.stop)
+        return data, [Extents(each.starts[some], each.ends[some]) for each in found]
 
     def cut(self, runs: Sequence[Copied], places: Sequence[int]) -> list[Sequence[bytes]]:
         """The bytes of runs of fields, at least one, of some valid values, records: a list for each run."""

@@ -87,6 +87,11 @@ def _with_schema(
 
             assert registry is not None, "ProtobufSchemaConverter without Glue"
             made = GlueProtobuf(registry, key=key, columns=columns)
+        case Converter.GLUE_JSON_SCHEMA:
+            from kafka_s3.values.converters.glue_json_schema import GlueJsonSchema
+
+            assert registry is not None, "JsonSchemaConverter without Glue"
+            made = GlueJsonSchema(registry, key=key, columns=columns)
         case Converter.JSON if settings.schemas_enable:
             from kafka_s3.values.converters.envelope import EnvelopeJson
 

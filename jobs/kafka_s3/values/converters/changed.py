@@ -18,6 +18,8 @@ from kafka_s3.values.rows import ChangedValues, Excluded, Filtered, Lines, Rows,
 
 def changed_rows(changed: ChangedValues, file: FileSettings, left: Mapping[int, Excluded]) -> Rows:
     """The rows; excluded are those that are `left` out, nulls, and what this format has no place for."""
+    if changed.segments and file.format is Format.JSON and changed.schemas is None:
+        return _with_texts(changed, left)
     if changed.segments and file.format in (Format.JSON, Format.AVRO, Format.PARQUET):
         return _with_segments(changed, file, left)
     values = changed.values
@@ -57,6 +59,37 @@ def _with_segments(changed: ChangedValues, file: FileSettings, left: Mapping[int
             segments.append((others, more.pick(others)))
     rows = segmented(count, segments, excluded)
     return suited(rows, Converter.JSON, file, count)  # type: ignore[no-any-return]
+
+
+def _with_texts(changed: ChangedValues, left: Mapping[int, Excluded]) -> Lines:
+    """Objects that are changed by their text, and those of the other values."""
+    from kafka_s3.values.formats.json_rows import lines_of
+
+    count = len(changed.others)
+    found = [(indexes, lines_of(rows)) for indexes, rows in changed.segments]
+    if len(found) == 1 and len(found[0][0]) == count and not left and found[0][1] is not None:
+        return found[0][1]
+    lines = [b""] * count
+    values = list(changed.others)
+    for indexes, (_, rows), (_, made) in zip((each for each, _ in found), changed.segments, found, strict=True):
+        if made is None:
+            for index, value in zip(indexes, rows.values(None), strict=True):
+                values[index] = value
+            continue
+        for index, line in zip(indexes, made.lines, strict=True):
+            lines[index] = line
+            values[index] = _WRITTEN
+    excluded = dict(left)
+    others = []
+    for index, value in enumerate(values):
+        if value is None:
+            excluded.setdefault(index, Tombstone())
+        elif value is not _WRITTEN and index not in left:
+            others.append(index)
+    made_of_values = _json_lines([values[index] for index in others], {})
+    for index, line in zip(others, made_of_values.lines, strict=True):
+        lines[index] = line
+    return Lines(lines, excluded)
 
 
 def _json_lines(values: Sequence[Any], excluded: dict[int, Excluded]) -> Lines:
@@ -134,6 +167,8 @@ def plain(value: Any) -> Any:
     return int(value)
 
 
+#: In the place of a value whose line there is.
+_WRITTEN = object()
 #: Java's smaller integers are ints of classes of their own.
 _ENCODE = msgspec.json.Encoder(enc_hook=int).encode
 _PLAIN = frozenset({str, int, float, bool, bytes, type(None)})

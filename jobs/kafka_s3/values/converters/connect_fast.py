@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
 import msgspec
 
 from kafka_s3.values.converters.connect_schema import TIME, ConnectSchema
-from kafka_s3.values.converters.connect_values import DAY_MS, INTS, default_of, digits_of, float32, minimal
+from kafka_s3.values.converters.connect_values import DAY_MS, EXACT_MAX, INTS, default_of, digits_of, float32, minimal
 
 Decode = Callable[[bytes], Any]
 _Fix = Callable[[Any], Any]
@@ -49,6 +49,8 @@ def _kind(schema: ConnectSchema, fill: bool) -> tuple[Any, _Fix | None]:
             return bool, None
         case "float":
             return float, float32
+        case "double" if schema.exact:
+            return Annotated[float, msgspec.Meta(ge=-EXACT_MAX, le=EXACT_MAX)], None
         case "double":
             return float, None
         case "bytes" if schema.logical:

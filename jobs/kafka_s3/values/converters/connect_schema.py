@@ -60,7 +60,8 @@ class ConnectSchema:
 
     `key`: of a struct that others name by it. `again`: this is the struct of that key, whose fields are said there;
     readers find it as `memo["again"]`. `union`: a struct of which a value has one field, and is what that says.
-    `entries`: of a map that is an array of objects with `key` and `value`, not of pairs.
+    `entries`: of a map that is an array of objects with `key` and `value`, not of pairs. `exact`: of a double that is
+    an integer in JSON; one that a double would round is refused.
     """
 
     type: str
@@ -77,6 +78,7 @@ class ConnectSchema:
     again: str | None = None
     union: bool = False
     entries: bool = False
+    exact: bool = False
     #: What was made of it, so that nested schemas are looked at once, not once for each level above them.
     memo: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -119,7 +121,7 @@ def _read(json: Any, depth: int) -> ConnectSchema:
         raise InvalidSchema(f"the schema is nested too deeply (more than {NESTING_MAX} levels)")
     kind = json.get("type") if isinstance(json, dict) else None
     if not isinstance(kind, str):
-        raise InvalidSchema("a schema has no 'type', or one that is no text")
+        raise InvalidSchema("a schema has no 'type', or one that is not text")
     items = keys = None
     fields: tuple[ConnectField, ...] = ()
     match kind:
@@ -201,7 +203,7 @@ def _parameters(json: dict[str, Any]) -> dict[str, str]:
         return {}
     for name, text in found.items():
         if not isinstance(text, str):
-            raise InvalidSchema(f"the schema's parameter {quoted(name)} is no text")
+            raise InvalidSchema(f"the schema's parameter {quoted(name)} is not text")
         as_text(name + text)
     return found
 
@@ -213,10 +215,10 @@ def logical_checked(name: str | None, kind: str, parameters: Any) -> str | None:
     if name == DECIMAL:
         given = parameters if isinstance(parameters, dict) else {}
         if not isinstance(given.get("scale"), str) or not _JAVA_INT.fullmatch(given["scale"]):
-            raise InvalidSchema("a Decimal's parameter 'scale' is no number")
+            raise InvalidSchema("a Decimal's parameter 'scale' is not a number")
         precision = given.get(PRECISION, "1")
         if not isinstance(precision, str) or not _JAVA_INT.fullmatch(precision) or int(precision) < 1:
-            raise InvalidSchema(f"a Decimal's parameter {PRECISION!r} is no number above 0")
+            raise InvalidSchema(f"a Decimal's parameter {PRECISION!r} is not a number above 0")
     return name
 
 

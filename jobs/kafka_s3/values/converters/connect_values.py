@@ -14,18 +14,15 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from kafka_s3.avro.attributes import DIGITS_MAX as DIGITS_MAX
+from kafka_s3.avro.decimals import DIGITS_MAX as DIGITS_MAX
 from kafka_s3.shown import NoJsonNumber, json_problem, quoted
 from kafka_s3.values.converters.connect_schema import ABSENT, TIME, ConnectField, ConnectSchema, InvalidSchema, as_text
 from kafka_s3.values.converters.connect_unions import branch_of
 
 Read = Callable[[Any], Any]
-INTS: Final = {
-    "int8": (-(2**7), 2**7 - 1),
-    "int16": (-(2**15), 2**15 - 1),
-    "int32": (-(2**31), 2**31 - 1),
-    "int64": (-(2**63), 2**63 - 1),
-}
+INTS: Final = {f"int{bits + 1}": (-(2**bits), 2**bits - 1) for bits in (7, 15, 31, 63)}
+#: Up to it no other integer becomes the same double.
+EXACT_MAX: Final = 2**53 - 1
 DAY_MS: Final = 86_400_000
 _NOT_FINITE = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
@@ -125,7 +122,7 @@ def _read(schema: ConnectSchema, fill: bool) -> Read:
         case "float":
             return lambda value: float32(_double(value))
         case "double":
-            return _double
+            return _exact_double if schema.exact else _double
         case "bytes":
             return _base64
         case "string":
@@ -158,20 +155,21 @@ def shown(value: Any) -> str:
 
 def _boolean(value: Any) -> bool:
     if type(value) is not bool:
-        raise InvalidSchema(f"{shown(value)} is no boolean")
+        raise InvalidSchema(f"{shown(value)} is not a boolean")
     return value
 
 
 def _integer(schema: ConnectSchema) -> Read:
     low, high = (0, DAY_MS) if schema.logical == TIME else INTS[schema.type]
-    what = schema.logical or schema.type
+    which = schema.logical or schema.type
+    what = f"an {which}"  # both begin with a vowel: int8, org.apache…
 
     def read(value: Any) -> int:
         number = value if type(value) is int else _whole(value) if type(value) is Number else None
         if number is None:
-            raise InvalidSchema(f"{shown(value)} is no {what}")
+            raise InvalidSchema(f"{shown(value)} is not {what}")
         if not low <= number <= high:
-            raise InvalidSchema(f"{shown(value)} does not fit into {what} ({low} to {high})")
+            raise InvalidSchema(f"{shown(value)} does not fit into {which} ({low} to {high})")
         return number
 
     return read
@@ -205,7 +203,14 @@ def _double(value: Any) -> float:
         return number
     if type(value) is str and value in _NOT_FINITE:
         return _NOT_FINITE[value]
-    raise InvalidSchema(f"{shown(value)} is no number")
+    raise InvalidSchema(f"{shown(value)} is not a number")
+
+
+def _exact_double(value: Any) -> float:
+    number = _double(value)
+    if abs(number) > EXACT_MAX and number != value:
+        raise InvalidSchema(f"{shown(value)} does not fit into double without rounding: give it connect.type int64")
+    return number
 
 
 def float32(number: float) -> float:
@@ -222,7 +227,7 @@ def _base64(value: Any) -> bytes:
             return binascii.a2b_base64(value, strict_mode=True)
         except ValueError:  # not ASCII, and binascii.Error
             pass
-    raise InvalidSchema(f"{shown(value)} is no base64")
+    raise InvalidSchema(f"{shown(value)} is not base64")
 
 
 def _decimal(schema: ConnectSchema) -> Read:
@@ -279,14 +284,14 @@ def _unscaled(value: int | Number, scale: int) -> int:
 
 def _string(value: Any) -> str:
     if type(value) is not str:
-        raise InvalidSchema(f"{shown(value)} is no string")
+        raise InvalidSchema(f"{shown(value)} is not a string")
     return as_text(value)
 
 
 def _symbol(symbols: tuple[str, ...]) -> Read:
     def read(value: Any) -> str:
         if type(value) is not str or value not in symbols:
-            raise InvalidSchema(f"{shown(value)} is none of the enum's symbols")
+            raise InvalidSchema(f"{shown(value)} is not one of the enum's symbols")
         return value
 
     return read
@@ -295,7 +300,7 @@ def _symbol(symbols: tuple[str, ...]) -> Read:
 def _array(read: Read) -> Read:
     def of(value: Any) -> list[Any]:
         if type(value) is not list:
-            raise InvalidSchema(f"{shown(value)} is no array")
+            raise InvalidSchema(f"{shown(value)} is not an array")
         return [read(each) for each in value]
 
     return of
@@ -312,7 +317,7 @@ def _map(schema: ConnectSchema, fill: bool) -> Read:
 
     def of(value: Any) -> dict[str, Any]:
         if type(value) is not dict:
-            raise InvalidSchema(f"{shown(value)} is no object, as a map with keys of text is")
+            raise InvalidSchema(f"{shown(value)} is not an object, as a map with keys of text is")
         return {as_text(key): read(each) for key, each in value.items()}
 
     if schema.has_text_keys:
@@ -325,11 +330,11 @@ def _pairs(read_key: Read, read: Read) -> Read:
 
     def of(value: Any) -> list[dict[str, Any]]:
         if type(value) is not list:
-            raise InvalidSchema(f"{shown(value)} is no array, as a map with keys other than text is")
+            raise InvalidSchema(f"{shown(value)} is not an array, as a map with keys other than text is")
         found: dict[str, dict[str, Any]] = {}
         for pair in value:
             if type(pair) is not list or len(pair) != 2:
-                raise InvalidSchema(f"{shown(pair)} is no pair of a key and a value")
+                raise InvalidSchema(f"{shown(pair)} is not a pair of a key and a value")
             key = read_key(pair[0])
             found[repr(key)] = {"key": key, "value": read(pair[1])}
         return list(found.values())
@@ -342,11 +347,11 @@ def _entries(read_key: Read, read: Read) -> Read:
 
     def of(value: Any) -> list[dict[str, Any]]:
         if type(value) is not list:
-            raise InvalidSchema(f"{shown(value)} is no array, as a map with keys other than text is")
+            raise InvalidSchema(f"{shown(value)} is not an array, as a map with keys other than text is")
         found: dict[str, dict[str, Any]] = {}
         for entry in value:
             if type(entry) is not dict or entry.keys() != {"key", "value"}:
-                raise InvalidSchema(f"{shown(entry)} is no object of exactly 'key' and 'value'")
+                raise InvalidSchema(f"{shown(entry)} is not an object of exactly 'key' and 'value'")
             key = read_key(entry["key"])
             found[repr(key)] = {"key": key, "value": read(entry["value"])}
         return list(found.values())
@@ -380,7 +385,7 @@ def _struct(fields: tuple[ConnectField, ...], fill: bool) -> Read:
 
     def of(value: Any) -> dict[str, Any]:
         if type(value) is not dict:
-            raise InvalidSchema(f"{shown(value)} is no object, as a struct is")
+            raise InvalidSchema(f"{shown(value)} is not an object, as a struct is")
         made = {}
         name = ""
         try:

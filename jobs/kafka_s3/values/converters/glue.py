@@ -7,8 +7,8 @@ bytes; then the datum.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol, TypeVar
 from uuid import UUID
 
 from kafka_s3.avro.datum_reader import VALUES_MAX, VALUES_PER_BYTE_MAX
@@ -20,6 +20,8 @@ from kafka_s3.values.converters.avro import AvroRows, FramedAvro
 from kafka_s3.values.converters.avro_group import shown
 from kafka_s3.values.rows import Excluded, Stage, Unwritable
 
+R = TypeVar("R", bound="Converted")
+
 HEAD: Final = 18
 _VERSION: Final = 3
 _PLAIN, _ZLIB = 0, 5
@@ -28,6 +30,8 @@ _AVAILABLE: Final = "AVAILABLE"
 #: What compressed data may stand for: these bytes, and so many for each of its own.
 _ROOM: Final = 8 * 1024 * 1024
 _TIMES_MAX: Final = 8
+#: The same of text and of messages: those of a MiB take their time.
+_SMALL_ROOM: Final = 1024 * 1024
 #: It may hold the values of so many bytes, or of its own if these are more: zlib makes a thousand bytes of one, and
 #: each may be a value that takes most of a microsecond.
 _VALUES_OF: Final = 1024 * 1024
@@ -94,10 +98,27 @@ class GlueAvro:
                 if value is not None and value.startswith(_ZLIB_HEAD)
             }
             values = inflated(values, refused, self._stage)
-        rows = self._avro(values, values_max)
-        if refused:
-            rows.excluded = {**rows.excluded, **refused}
-        return rows
+        return _without(refused, self._avro(values, values_max))
+
+
+class Converted(Protocol):
+    """What a converter makes of values."""
+
+    excluded: Mapping[int, Excluded]
+
+
+def converted(convert: Callable[[Sequence[bytes | None]], R], values: Sequence[bytes | None], stage: Stage) -> R:
+    """Rows of values whose payload is text or a message: compressed, it may be 1 MiB and eight times its bytes."""
+    refused: dict[int, Excluded] = {}
+    if is_compressed(values):
+        values = inflated(values, refused, stage, _SMALL_ROOM)
+    return _without(refused, convert(values))
+
+
+def _without(refused: Mapping[int, Excluded], rows: R) -> R:
+    if refused:
+        rows.excluded = {**rows.excluded, **refused}
+    return rows
 
 
 def is_compressed(values: Sequence[bytes | None]) -> bool:
@@ -110,7 +131,7 @@ def inflated(
 ) -> list[bytes | None]:
     """The values behind their headers as they were before compression; null for those that go into `refused`.
 
-    `room`: the bytes that one may stand for beside eight times its own; unless given, 16 MiB.
+    `room`: the bytes that one may stand for beside eight times its own; 8 MiB unless given.
     """
     room = _ROOM if room is None else room
     return [_plain(index, value, refused, stage, room) for index, value in enumerate(values)]
@@ -139,7 +160,7 @@ def _inflated(data: bytes, room: int) -> bytes:
     except zlib.error:
         raise _Broken("not zlib") from None
     if stream.unconsumed_tail and not stream.eof:
-        raise _Broken(f"{len(data)} bytes stand for more than the {room} bytes that they may")
+        raise _Broken(f"{len(data)} bytes expand to more than the {room} bytes that they may")
     if not stream.eof:
         raise _Broken("it ends too early")
     return made

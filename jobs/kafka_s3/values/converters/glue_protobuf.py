@@ -16,18 +16,16 @@ from kafka_s3.protobuf.options import Options
 from kafka_s3.protobuf.shapes import shape_of
 from kafka_s3.values.converters.avro import AvroRows
 from kafka_s3.values.converters.connect_schema import InvalidSchema
-from kafka_s3.values.converters.glue import HEAD, inflated, is_compressed, version_in
+from kafka_s3.values.converters.glue import HEAD, converted, version_in
 from kafka_s3.values.converters.protobuf import FramedProtobuf, MessageType
 from kafka_s3.values.converters.protobuf_schema import protobuf_schema
-from kafka_s3.values.rows import Excluded, Stage
+from kafka_s3.values.rows import Stage
 
 #: Of Confluent's mapping, what is nearest to that of Amazon's converter.
 OPTIONS: Final = Options(
     generate_index_for_unions=False, generate_struct_for_nulls=True, wrapper_for_raw_primitives=False
 )
 _PLACE_BYTES_MAX: Final = 5
-#: What a compressed message may stand for, beside eight times its bytes: messages of a MiB take their time.
-_ROOM: Final = 1024 * 1024
 
 
 class GlueProtobuf:
@@ -38,13 +36,7 @@ class GlueProtobuf:
         self._stage = Stage.KEY_CONVERTER if key else Stage.VALUE_CONVERTER
 
     def __call__(self, values: Sequence[bytes | None]) -> AvroRows:
-        refused: dict[int, Excluded] = {}
-        if is_compressed(values):
-            values = inflated(values, refused, self._stage, _ROOM)
-        rows = self._messages(values)
-        if refused:
-            rows.excluded = {**rows.excluded, **refused}
-        return rows
+        return converted(self._messages, values, self._stage)
 
 
 class GlueMessages:

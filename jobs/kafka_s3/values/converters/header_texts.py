@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Sequence
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from functools import lru_cache
 from typing import Any, Final
 
+from kafka_s3.avro.decimals import exact
 from kafka_s3.settings.converters import Converter, ConverterSettings
-from kafka_s3.values.converters.connect_parse import is_plain, parse_string
 from kafka_s3.values.converters.connect_schema import DATE, DECIMAL, ConnectSchema, InvalidSchema
-from kafka_s3.values.converters.connect_typed import (
+from kafka_s3.values.converters.connect_text_parser import is_plain, parse_string
+from kafka_s3.values.converters.connect_types import (
     DAY_MS,
     Entries,
     Float32,
@@ -35,7 +35,6 @@ Texts = Callable[[Sequence[bytes | None]], Sequence[Text]]
 _Typed = Callable[[Any], Any]
 _KNOWN_MAX: Final = 4096
 _KNOWN_CHARS_MAX: Final = 64
-_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 def texts_for(converter: ConverterSettings | None) -> Texts:
@@ -126,7 +125,7 @@ def _present(schema: ConnectSchema) -> _Typed:
     match schema.type:
         case "bytes" if schema.name == DECIMAL:
             scale = schema.scale
-            return lambda value: Decimal(int.from_bytes(value, signed=True)).scaleb(-scale, _EXACT)
+            return lambda value: exact(value, scale)
         case "int32" | "int64" if schema.logical:
             unit = DAY_MS if schema.name == DATE else 1
             return lambda value: Moment(value * unit)

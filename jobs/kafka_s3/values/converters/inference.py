@@ -80,7 +80,7 @@ class Sample:
         self._places = 1
 
     def add(self, value: bytes | None) -> None:
-        """One record's value; tombstones, what is not JSON and what is no object say nothing."""
+        """One record's value; tombstones, what is not JSON and what is not an object say nothing."""
         if value is None or is_too_deep(value, VALUE_NESTING_MAX) or has_too_many(value):
             return
         try:

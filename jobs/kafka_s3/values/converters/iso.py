@@ -27,7 +27,7 @@ def days(text: str) -> int:
     try:
         return datetime.date(*map(int, found.groups())).toordinal() - _EPOCH_DAY
     except ValueError:
-        raise ValueError("is no day of the calendar") from None
+        raise ValueError("is not a day of the calendar") from None
 
 
 def time_of_day(text: str, unit: int) -> int:
@@ -46,7 +46,7 @@ def time_of_day(text: str, unit: int) -> int:
 def _since_midnight(hours: str, minutes: str, seconds: str | None, digits: str | None, unit: int) -> int:
     hour, minute, second = int(hours), int(minutes), int(seconds or 0)
     if hour > 23 or minute > 59 or second > 59:
-        raise ValueError("is no time of a day")
+        raise ValueError("is not a time of a day")
     made = (hour * 3600 + minute * 60 + second) * unit
     if digits is None:
         return made

@@ -14,7 +14,6 @@ from typing import Any, Final, assert_never
 
 from kafka_s3.json_schema.load import Schemas
 from kafka_s3.json_schema.options import Options
-from kafka_s3.json_schema.shapes import ABSENT as NO_DEFAULT
 from kafka_s3.json_schema.shapes import (
     ArrayOf,
     Boolean,
@@ -39,11 +38,9 @@ from kafka_s3.values.converters.connect_schema import (
     Names,
     as_text,
     is_name,
-    logical_checked,
     valid_name,
 )
-from kafka_s3.values.converters.connect_typed import in_java_order
-from kafka_s3.values.converters.connect_values import INTS
+from kafka_s3.values.converters.json_schema_words import in_java_order, in_order, number_type, said, type_of
 
 ENUM: Final = "io.confluent.connect.json.Enum"
 ONE_OF: Final = "io.confluent.connect.json.OneOf"
@@ -54,26 +51,21 @@ _UNION: Final = "connect_union_"
 _NULL: Final = "<NULL>"
 #: Schemas that one may stand for, those that it refers to counted each time.
 SCHEMAS_MAX: Final = 20_000
-_TYPES: Final = {
-    "int8": "int8",
-    "int16": "int16",
-    "int32": "int32",
-    "int64": "int64",
-    "float32": "float",
-    "float64": "double",
-    "bytes": "bytes",
-}
 
 
 def connect_schema(schemas: Schemas, options: Options, version: int | None) -> ConnectSchema:
     """`InvalidSchema` where Connect has no schema for it."""
+    return translated(Translation(schemas, options), schemas, version)
+
+
+def translated(translation: Translation, schemas: Schemas, version: int | None) -> ConnectSchema:
     try:
-        return _Translation(schemas, options).of(schemas.root, version=version)
+        return translation.of(schemas.root, version=version)
     except JsonSchemaError as error:
         raise InvalidSchema(str(error)) from None
 
 
-class _Translation:
+class Translation:
     """One schema in the making. Structs are made once, and known again where something refers to them."""
 
     def __init__(self, schemas: Schemas, options: Options) -> None:
@@ -121,14 +113,14 @@ class _Translation:
             case Boolean():
                 made = ConnectSchema("boolean")
             case Numeric():
-                made = ConnectSchema(_number(shape))
+                made = self.number(shape)
             case Text():
-                made = ConnectSchema("bytes" if _type(shape.words) == "bytes" else "string")
+                made = ConnectSchema("bytes" if type_of(shape.words) == "bytes" else "string")
             case OneOfValues():
-                made = ConnectSchema("string", parameters=self._symbols(shape))
+                made = ConnectSchema("string", parameters=self.symbols(shape))
             case ArrayOf():
                 made = self._array(shape)
-            case ObjectOf() if _type(shape.words) == "map":
+            case ObjectOf() if type_of(shape.words) == "map":
                 made = self._map(shape)
             case ObjectOf():
                 return self._struct(shape, version, optional)
@@ -149,13 +141,13 @@ class _Translation:
                 raise InvalidSchema(_no_type(what))
             case other:
                 assert_never(other)
-        return _said(made, shape.words, version, optional)
+        return self.said(made, shape.words, version, optional)
 
     def _array(self, shape: ArrayOf) -> ConnectSchema:
         if shape.items is None:
             raise InvalidSchema("an array does not say the type of its items ('items')")
         items = self._schemas.of(shape.items)
-        if _type(shape.words) != "map" or not isinstance(items, ObjectOf):
+        if type_of(shape.words) != "map" or not isinstance(items, ObjectOf):
             return ConnectSchema("array", items=self.of(items))
         for name in ("key", "value"):
             if name not in items.properties:
@@ -169,12 +161,29 @@ class _Translation:
             raise InvalidSchema("a map does not say the type of its values ('additionalProperties')")
         return ConnectSchema("map", keys=ConnectSchema("string"), items=self.of(self._schemas.of(shape.rest)))
 
-    def _symbols(self, shape: OneOfValues) -> dict[str, str]:
+    # What another converter says otherwise.
+
+    def number(self, shape: Numeric) -> ConnectSchema:
+        return ConnectSchema(number_type(shape))
+
+    def said(self, made: ConnectSchema, words: Words, _version: int | None, optional: bool) -> ConnectSchema:
+        return said(made, words, _version, optional)
+
+    def in_order(self, properties: Mapping[str, Shape]) -> list[str]:
+        return in_order(properties)
+
+    def union_names(self, _number: int) -> tuple[str, str, int]:
+        """Of a struct, of its fields without their numbers, and the first number."""
+        if self._options.generalized_sum_type_support:
+            return f"{_UNION}{_number}", f"{_UNION}field_", 0
+        return ONE_OF, f"{ONE_OF}.field.", 0
+
+    def symbols(self, shape: OneOfValues) -> dict[str, str]:
         generalized = self._options.generalized_sum_type_support
         word = ANY_ENUM if generalized else ENUM
         parameters = {word: ""}
         for number, value in enumerate(shape.values):
-            symbol = as_text(_NULL if value is None else _java_text(value))
+            symbol = as_text(_NULL if value is None else java_text(value))
             parameters[f"{word}.{symbol}"] = str(number) if generalized else symbol
         return parameters
 
@@ -185,8 +194,8 @@ class _Translation:
             return known
         begun, key = self._begin(shape)
         properties = {name: self._schemas.of(place) for name, place in shape.properties.items()}
-        fields = self._fields([(name, properties[name], name in shape.required) for name in _in_order(properties)])
-        made = _said(ConnectSchema("struct", fields=fields, key=key), shape.words, version, optional=False)
+        fields = self._fields([(name, properties[name], name in shape.required) for name in self.in_order(properties)])
+        made = self.said(ConnectSchema("struct", fields=fields, key=key), shape.words, version, False)
         return self._end(shape, made, begun, optional)
 
     def _begin(self, shape: Shape) -> tuple[int, str]:
@@ -252,17 +261,16 @@ class _Translation:
             raise InvalidSchema(f"'{word}' has no schema but null")
         if len(inner) == 1 and len(shape.parts) == 2:
             return inner[0]
-        generalized = self._options.generalized_sum_type_support
-        name = f"{_UNION}{number}" if generalized else ONE_OF
+        name, prefix, first = self.union_names(number)
         fields = []
-        for index, each in enumerate(inner):
-            field = f"{_UNION}field_{index}" if generalized else f"{ONE_OF}.field.{index}"
+        for index, each in enumerate(inner, first):
+            field = f"{prefix}{index}"
             fields.append(ConnectField(field, valid_name(field), self.of(each, optional=True)))
         return ConnectSchema(
             "struct",
             optional=len(inner) < len(shape.parts),
             name=name,
-            parameters={ANY_UNION: name} if generalized else {},
+            parameters={ANY_UNION: name} if self._options.generalized_sum_type_support else {},
             fields=tuple(fields),
             union=True,
         )
@@ -306,74 +314,13 @@ class _Translation:
                 for each in parts:
                     self._collect(each, properties, seen, level + 1)
             case ObjectOf():
-                for name in _in_java_order(shape.properties):
+                for name in in_java_order(shape.properties):
                     properties[name] = self._schemas.of(shape.properties[name]), name in shape.required
             case Reference():
                 self._collect(self._schemas.referred(shape), properties, seen, level + 1)
 
 
-def _said(made: ConnectSchema, words: Words, version: int | None, optional: bool) -> ConnectSchema:
-    """With what the schema says of itself. A default of null is none: only a schema beside null has one."""
-    parameters = {**made.parameters, **_parameters(words)}
-    name = made.name if made.name is not None or words.title is None else as_text(words.title)
-    own = _int(words, "connect.version")
-    return replace(
-        made,
-        optional=made.optional or optional,
-        name=logical_checked(name, made.type, parameters),
-        version=version if own is None else own,
-        doc=None if words.description is None else as_text(words.description),
-        parameters=parameters,
-        default=made.default if words.default in (None, NO_DEFAULT) else words.default,
-        memo={},
-    )
-
-
-def _number(shape: Numeric) -> str:
-    kind = _type(shape.words)
-    if kind is None:
-        return "int64" if shape.integer else "double"
-    if kind not in _TYPES:
-        raise InvalidSchema("the connect.type of a number is none that numbers have")
-    return _TYPES[kind]
-
-
-def _type(words: Words) -> str | None:
-    found = words.connect.get("connect.type")
-    if found is not None and type(found) is not str:
-        raise InvalidSchema("connect.type is not a string")
-    return found
-
-
-def _int(words: Words, name: str) -> int | None:
-    found = words.connect.get(name)
-    low, high = INTS["int32"]
-    if found is not None and not (type(found) is int and low <= found <= high):
-        raise InvalidSchema(f"{name} is not a 32-bit integer")
-    return found
-
-
-def _parameters(words: Words) -> Mapping[str, str]:
-    found = words.connect.get("connect.parameters", {})
-    if not isinstance(found, dict) or not all(type(each) is str for each in found.values()):
-        raise InvalidSchema("connect.parameters is not an object of strings")
-    return {as_text(name): as_text(text) for name, text in found.items()}
-
-
-def _in_java_order(names: Iterable[str]) -> list[str]:
-    return [name for name, _ in in_java_order([(name, None) for name in names])]
-
-
-def _in_order(properties: Mapping[str, Shape]) -> list[str]:
-    """By `connect.index`; one without it takes the number of those in front. Of one index several may be."""
-    indexed: dict[int, list[str]] = {}
-    for name in _in_java_order(properties):
-        index = _int(properties[name].words, "connect.index")
-        indexed.setdefault(len(indexed) if index is None else index, []).append(name)
-    return [name for _, names in sorted(indexed.items()) for name in names]
-
-
-def _java_text(value: Any) -> str:
+def java_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,8 +1,8 @@
 """What Kafka knows of a record, written into it: its topic, partition, offset, timestamp, key and headers.
 
 `export.envelope` says which of them. They stand behind the record's own fields, under names with a prefix. A value
-that is no record (text, a number, a list) becomes the field `value` of one, and so does a record that holds records of
-its own kind.
+that is not a record (text, a number, a list) becomes the field `value` of one, and so does a record that holds
+records of its own kind.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kafka_s3.records import RecordBatch
 from kafka_s3.settings.converters import Converter, EnvelopeField
 from kafka_s3.settings.formats import FileSettings, Format
 from kafka_s3.settings.values import FormatSettings
-from kafka_s3.values.converters.connect_typed import base64_text
+from kafka_s3.values.converters.connect_types import base64_text
 from kafka_s3.values.converters.headers import HeaderTexts
 from kafka_s3.values.converters.text import java_string
 from kafka_s3.values.rows import (
@@ -38,7 +38,7 @@ from kafka_s3.values.rows import (
     topics_of,
 )
 
-#: The field that a value gets which is no record.
+#: The field that a value gets which is not a record.
 VALUE: Final = "value"
 _NAMESPACE: Final = "kafka_s3"
 _HEADER: Final = {

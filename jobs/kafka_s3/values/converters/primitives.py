@@ -43,7 +43,8 @@ class Primitive:
         self._schema = SCHEMAS[converter]
         self._code = _NUMBERS.get(converter, "")
         self._size = struct.calcsize(f">{self._code}")
-        self._word = converter.name.lower()
+        word = converter.name.lower()
+        self._word = f"{'an' if word == 'integer' else 'a'} {word}"
         others: dict[Converter, Callable[[bytes], Any]] = {
             Converter.STRING: java_string,
             Converter.BYTE_ARRAY: bytes,
@@ -67,7 +68,7 @@ class Primitive:
 
     def _number(self, value: bytes) -> Any:
         if len(value) != self._size:
-            return Unwritable(f"{len(value)} bytes are no {self._word}: it has {self._size}")
+            return Unwritable(f"{len(value)} bytes are not {self._word}: it has {self._size}")
         return struct.unpack(f">{self._code}", value)[0]
 
     def _boolean(self, value: bytes) -> bool | Unwritable:

@@ -18,20 +18,15 @@ from kafka_s3.protobuf.indexes import NoIndexes, read_indexes
 from kafka_s3.protobuf.options import Options
 from kafka_s3.protobuf.shapes import Shape, shape_of
 from kafka_s3.settings.registry import SubjectNames
-from kafka_s3.shown import named, quoted
 from kafka_s3.values.converters.avro import AvroRows
 from kafka_s3.values.converters.avro_group import Group, shown
 from kafka_s3.values.converters.connect_schema import InvalidSchema
 from kafka_s3.values.converters.protobuf_group import MessageGroup
 from kafka_s3.values.converters.protobuf_schema import protobuf_schema
+from kafka_s3.values.converters.registry_head import HEAD, KnownHeads, RegistryHead
 from kafka_s3.values.rows import Excluded, Stage, Tombstone, Unwritable
 
-_HEAD: Final = 5
-_SHORT: Final = 6  # with the index of the first message
-_ID_MAX: Final = 2**31 - 1
-#: What is kept of the beginnings of values and their schemas, in characters of these; beyond it all are looked up anew.
-_KNOWN_MAX: Final = 10_000
-_CHARS_MAX: Final = 32 * 1024 * 1024
+_SHORT: Final = HEAD + 1  # with the index of the first message
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,8 +71,7 @@ class FramedProtobuf:
         self._framing = framing
         self._columns = columns
         self._stage = Stage.KEY_CONVERTER if key else Stage.VALUE_CONVERTER
-        self._known: dict[bytes, MessageType | str] = {}
-        self._known_chars = 0
+        self._known = KnownHeads(framing.look_up, lambda found: found.schema.text)
 
     def __call__(self, values: Sequence[bytes | None]) -> AvroRows:
         excluded: dict[int, Excluded] = {}
@@ -88,7 +82,7 @@ class FramedProtobuf:
         if len(by_head) > 1 or None in by_head:
             places = [0] * len(values)
         for head, rows in by_head.items():
-            found = Tombstone() if head is None else self._type(head)
+            found = Tombstone() if head is None else self._known[head]
             if not isinstance(found, MessageType):
                 for row in rows:
                     excluded[row] = found if isinstance(found, Tombstone) else self._bad(found, values[row])
@@ -109,19 +103,6 @@ class FramedProtobuf:
     def _bad(self, why: str, value: bytes | None) -> Unwritable:
         return Unwritable(f"{why} ({shown(value)})", self._stage)
 
-    def _type(self, head: bytes) -> MessageType | str:
-        """The message type that the beginning of a value names, or why there is none."""
-        found = self._known.get(head)
-        if found is None:
-            found = self._framing.look_up(head)
-            chars = len(found.schema.text if isinstance(found, MessageType) else found)
-            if len(self._known) >= _KNOWN_MAX or self._known_chars + chars > _CHARS_MAX:
-                self._known.clear()
-                self._known_chars = 0
-            self._known[head] = found
-            self._known_chars += chars
-        return found
-
 
 class ProtobufValues(FramedProtobuf):
     """The values, or keys, of one topic (ProtobufConverter)."""
@@ -136,68 +117,47 @@ class ProtobufValues(FramedProtobuf):
         key: bool,
         columns: bool = False,
     ) -> None:
-        framing = ConfluentFraming(registry, subject_names, topic, options, key=key)
+        framing = ConfluentFraming(RegistryHead(registry, subject_names, topic, "PROTOBUF", key), options)
         super().__init__(framing, "ProtobufConverter", key=key, columns=columns)
 
 
 class ConfluentFraming:
     """A zero byte, a schema's id, and which message of the schema it is."""
 
-    def __init__(
-        self, registry: SchemaRegistry, subject_names: SubjectNames, topic: str, options: Options, *, key: bool
-    ) -> None:
-        self._registry = registry
-        self._subject_names = subject_names
-        self._topic = topic
+    def __init__(self, registry_head: RegistryHead, options: Options) -> None:
+        self._head = registry_head
         self._options = options
-        self._key = key
 
     def by_head(self, values: Sequence[bytes | None]) -> Mapping[bytes | None, Sequence[int]]:
         return _by_head(values)
 
     def look_up(self, head: bytes) -> MessageType | str:
-        if len(head) < _HEAD:
-            return f"not Protobuf of a schema registry: {len(head)} bytes, where a zero byte and a schema's id take 5"
-        if head[0] != 0:
-            first = quoted(head[:1], f"{head[0]:02x}", kind="another")
-            return f"not Protobuf of a schema registry: the first byte is {first}, not 00"
-        id = int.from_bytes(head[1:_HEAD], "big")
-        registered = self._registry.schema(id) if id <= _ID_MAX else None
-        if registered is None:
-            return f"the schema registry has no schema of the id {id}"
-        if registered.type != "PROTOBUF":
-            return f"the schema of the id {id} is of the type {named(registered.type)}, not PROTOBUF"
+        found = self._head.look_up(head)
+        if isinstance(found, str):
+            return found
+        id, registered = found
         try:
-            indexes, end = read_indexes(head, _HEAD)
+            indexes, end = read_indexes(head, HEAD)
         except NoIndexes as error:
-            return f"not Protobuf of a schema registry: {error}"
+            return self._head.refused(str(error))
         return self._made(id, registered, indexes, end)
 
     def _made(self, id: int, registered: RegisteredSchema, indexes: tuple[int, ...], end: int) -> MessageType | str:
         try:
             compiled = schemas(registered.text, registered.names, registered.references)
             shape = shape_of(compiled, indexes, self._options)
-            version = self._registry.versions(self._subject(shape)).get(id)
+            version = self._head.version(id, lambda: str(shape.descriptor.full_name))
             schema = protobuf_schema(shape, version)
         except (ProtoError, InvalidSchema) as error:
             return f"the schema of the id {id} cannot be used: {error}"
         return MessageType(shape, Schema(schema.text, id, version), end, f"the id {id}")
-
-    def _subject(self, shape: Shape) -> str:
-        match self._subject_names:
-            case SubjectNames.TOPIC:
-                return f"{self._topic}-{'key' if self._key else 'value'}"
-            case SubjectNames.RECORD:
-                return str(shape.descriptor.full_name)
-            case SubjectNames.TOPIC_RECORD:
-                return f"{self._topic}-{shape.descriptor.full_name}"
 
 
 def _by_head(values: Sequence[bytes | None]) -> Mapping[bytes | None, Sequence[int]]:
     """Rows by what stands before their messages; one schema and its first message as a rule."""
     if None not in values:
         heads = {value[:_SHORT] for value in values}  # type: ignore[index]  # no None is left
-        if len(heads) == 1 and (head := heads.pop())[_HEAD:] == b"\0":
+        if len(heads) == 1 and (head := heads.pop())[HEAD:] == b"\0":
             return {head: range(len(values))}
     rows: dict[bytes | None, list[int]] = {}
     for row, value in enumerate(values):
@@ -207,12 +167,12 @@ def _by_head(values: Sequence[bytes | None]) -> Mapping[bytes | None, Sequence[i
 
 def _head(value: bytes) -> bytes:
     """What stands before the message; of bytes that have no message indexes, as much as it takes to say so."""
-    if value[_HEAD:_SHORT] == b"\0":
+    if value[HEAD:_SHORT] == b"\0":
         return value[:_SHORT]
     try:
-        _, end = read_indexes(value, _HEAD)
+        _, end = read_indexes(value, HEAD)
     except NoIndexes:
-        end = _HEAD if value[:1] != b"\0" else _HEAD + _INDEX_BYTES_MAX
+        end = HEAD if value[:1] != b"\0" else HEAD + _INDEX_BYTES_MAX
     return value[:end]
 
 

@@ -13,9 +13,9 @@ from kafka_s3.settings.converters import Converter, ConverterSettings
 from kafka_s3.settings.formats import FileSettings, Format
 from kafka_s3.settings.record_fields import RecordField, RecordFields
 from kafka_s3.settings.values import FormatSettings, NullValues
-from kafka_s3.values.converters.connect_parse import is_plain, parse_string
 from kafka_s3.values.converters.connect_schema import DATE
-from kafka_s3.values.converters.connect_typed import DAY_MS, Entries, Float32, Moment, base64_text
+from kafka_s3.values.converters.connect_text_parser import is_plain, parse_string
+from kafka_s3.values.converters.connect_types import DAY_MS, Entries, Float32, Moment, base64_text
 from kafka_s3.values.converters.text import java_string
 from kafka_s3.values.formats.java_numbers import java_double, java_float
 from kafka_s3.values.formats.json_datums import row_writer

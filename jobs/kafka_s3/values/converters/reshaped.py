@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema
@@ -17,6 +17,10 @@ from kafka_s3.avro.nodes import Kind, Node, Primitive, Record
 from kafka_s3.values.converters.avro_group import Group, taken
 from kafka_s3.values.converters.structs import ValueRows
 from kafka_s3.values.rows import Excluded, Missing
+
+if TYPE_CHECKING:  # they load pyarrow
+    from kafka_s3.avro.pieces import Texts
+    from kafka_s3.avro.splice import Copied
 
 
 class Column:
@@ -49,6 +53,21 @@ class Column:
         different = list(set(self.values))  # few, such as topics
         return list(map(dict(zip(different, encode(different), strict=True)).__getitem__, self.values))
 
+    def texts(self) -> bytes | Texts:
+        """The datums, one after the other."""
+        from kafka_s3.avro.datums import codec
+        from kafka_s3.avro.long_datums import long_texts
+        from kafka_s3.avro.pieces import Texts, of_few
+
+        if self.is_constant:
+            return self.constant
+        if (numbers := self._numbers) is not None:
+            return long_texts(numbers, _prefix(graph(self.schema)))
+        encode = codec(self.schema).encode
+        if all(isinstance(value, str | None) for value in self.values):
+            return of_few(self.values, encode)
+        return Texts.of(encode(self.values))
+
     def sizes(self) -> Any:
         """How many bytes each takes."""
         from kafka_s3.avro.long_datums import long_sizes
@@ -66,7 +85,7 @@ class Column:
 
         schema = self.schema if arrow_type(self.schema) == kind else bare(self.schema)
         if self.is_constant:
-            return from_values(self.values[:1], schema).take(pa.array([0] * len(self.values), pa.int32()))
+            return from_values(self.values[:1], schema).take(pa.repeat(pa.scalar(0, pa.int32()), len(self.values)))
         if (numbers := self._numbers) is not None and kind.bit_width == 64:
             return pa.Array.from_buffers(kind, len(numbers), [None, pa.py_buffer(numbers)])
         return from_values(self.values, schema)
@@ -129,6 +148,8 @@ class _Whole:
             return codec(self.schema).encode(self.values_of(self.source.long_values(self.of), range(self.count)))
         pieces = self._pieces()
         runs = [each for each in pieces if not isinstance(each, bytes | Column)]
+        if runs and (together := self._together(pieces, runs)) is not None:
+            return together
         cut = iter(self.source.cut(runs) if runs else ())
         columns: list[Sequence[bytes]] = []
         for each in pieces:
@@ -139,6 +160,22 @@ class _Whole:
         if len(columns) == 1:
             return columns[0]
         return list(map(b"".join, zip(*columns, strict=True))) if columns else [b""] * self.count
+
+    def _together(self, pieces: Sequence[Any], runs: Sequence[Copied]) -> Sequence[bytes] | None:
+        """The datums by one call, where the source's fields stand in one place."""
+        ask = getattr(self.source, "extents", None)
+        found = None if ask is None else ask(runs)
+        if found is None:
+            return None
+        from kafka_s3.avro.pieces import joined
+
+        data, extents = found
+        left = iter(extents)
+        made = [
+            each if isinstance(each, bytes) else each.texts() if isinstance(each, Column) else next(left)
+            for each in pieces
+        ]
+        return joined(data, made, self.count)
 
     @cached_property
     def sizes(self) -> Sequence[int]:
@@ -292,6 +329,15 @@ class Reshaped:
         found = self._whole.arrow(target)
         return found if self._places is None else taken(found, self._places)
 
+    def constants(self, target: Schema) -> Mapping[int, Any]:
+        """One row of each column of `arrow` that is the same in all rows, by its number."""
+        from kafka_s3.avro.physical_schema import bare
+
+        if target.text not in (self.schemas.text, bare(self.schemas).text):
+            return {}
+        pairs = enumerate(zip(self._whole.origins, _types(target.text), strict=True))
+        return {at: each.some([0]).arrow(type) for at, (each, type) in pairs if _is_constant(each)}
+
     def has_columns(self, target: Schema) -> bool:
         from kafka_s3.avro.physical_schema import bare
 
@@ -317,6 +363,10 @@ class Reshaped:
     def _as_others(self) -> Any:
         others = self._whole.as_others
         return others if self._places is None else others.pick(self._places)
+
+
+def _is_constant(origin: int | Column) -> TypeGuard[Column]:
+    return isinstance(origin, Column) and origin.is_constant
 
 
 @lru_cache(maxsize=256)

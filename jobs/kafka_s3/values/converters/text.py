@@ -41,7 +41,7 @@ def bytes_to_json(values: Sequence[bytes | None]) -> Lines:
 def strings_to_json(values: Sequence[bytes | None]) -> Lines:
     """Each value as a JSON string (StringConverter into JsonFormat).
 
-    Bytes that are no UTF-8 become U+FFFD, as Java's own decoder has it.
+    Bytes that are not UTF-8 become U+FFFD, as Java's own decoder has it.
     """
     encode = msgspec.json.encode
     return _each(values, lambda value: encode(java_string(value)))

@@ -254,7 +254,7 @@ def _bytes(parsed: Any, *, node: Primitive | Fixed, path: str) -> bytes:
         try:
             made = base64.b64decode(parsed, validate=True)
         except (binascii.Error, ValueError):
-            raise NotTyped(f"{path or 'the value'} is no base64: {_shown(parsed)}") from None
+            raise NotTyped(f"{path or 'the value'} is not base64: {_shown(parsed)}") from None
     else:
         raise TypeError
     if isinstance(node, Fixed) and len(made) != node.size:
@@ -269,9 +269,9 @@ def _decimal(parsed: Any, *, decimal: Decimal, size: int | None, path: str) -> b
     try:
         number = parsed if isinstance(parsed, Number) else Number(parsed)
     except InvalidOperation:
-        raise NotTyped(f"{where} is no decimal number: {_shown(parsed)}") from None
+        raise NotTyped(f"{where} is not a decimal number: {_shown(parsed)}") from None
     if not number.is_finite():
-        raise NotTyped(f"{where} is no decimal number: {_shown(parsed)}")
+        raise NotTyped(f"{where} is not a decimal number: {_shown(parsed)}")
     scale = decimal.scale
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)

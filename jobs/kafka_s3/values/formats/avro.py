@@ -22,6 +22,7 @@ from typing import Final, assert_never
 
 from isal import isal_zlib
 
+from kafka_s3.avro.joined_rows import sizes_of, together
 from kafka_s3.avro.model import Schema
 from kafka_s3.settings.formats import AvroCodec
 from kafka_s3.values.rows import Structs
@@ -73,12 +74,12 @@ class AvroEncoder:
         self._head = b""
         first, before = 0, 0
         while (last := bisect.bisect_left(ends, BLOCK - self._filled + before, lo=first)) < len(ends):
-            self._open.append(b"".join(datums[first : last + 1]))
+            self._open.append(together(datums, first, last + 1))
             self._count += last + 1 - first
             out += self._block()
             first, before = last + 1, ends[last]
         if first < len(datums):
-            self._open.append(b"".join(datums[first:]))
+            self._open.append(together(datums, first, len(datums)))
             self._count += len(datums) - first
             self._filled += ends[-1] - before
         return b"".join(out), ends[-1] if ends else 0
@@ -110,7 +111,7 @@ class AvroEncoder:
 
 def _sizes(datums: Sequence[bytes]) -> list[int]:
     """The records' bytes; one for a record of none (a null), so that a file of these has limits too."""
-    sizes = list(map(len, datums))
+    sizes = sizes_of(datums)
     return [size or 1 for size in sizes] if 0 in sizes else sizes
 
 

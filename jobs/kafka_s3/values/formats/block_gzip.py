@@ -19,8 +19,8 @@ from typing import ClassVar, Final, cast
 
 from kafka_s3.avro.model import Schema
 from kafka_s3.settings.formats import Gzip
-from kafka_s3.values.formats.beside import EncoderWithCompanions, FormatWithCompanions
 from kafka_s3.values.formats.block_index import BlockIndex, Chunk
+from kafka_s3.values.formats.companions import EncoderWithCompanions, FormatWithCompanions
 from kafka_s3.values.formats.compression import open_stream
 from kafka_s3.values.rows import Lines
 

@@ -40,6 +40,9 @@ Piece = Any
 _Text = Callable[[pa.Array], list[Piece]]
 
 
+_NONE: Final[Mapping[int, pa.Array]] = {}
+
+
 class TooLarge(Exception):
     """The text is too large to be made at once."""
 
@@ -51,13 +54,23 @@ class _NoText(Exception):
 class ColumnText:
     """The text of rows of one schema; made by `column_text`."""
 
-    def __init__(self, columns: Schema, text: _Text) -> None:
+    def __init__(self, columns: Schema, text: _Text, fields: Sequence[tuple[str, _Text]]) -> None:
         self.columns = columns
         self._text = text
+        self._fields = fields  # of a record: what stands before each, and its text
 
-    def __call__(self, array: pa.Array, between: str) -> pa.Array:
-        """A row's text and `between` after it, as strings; `TooLarge` if that is for values to do."""
-        return _joined([*self._text(array), between], len(array))
+    def __call__(self, array: pa.Array, between: str, constants: Mapping[int, pa.Array] = _NONE) -> pa.Array:
+        """A row's text and `between` after it, as strings; `TooLarge` if that is for values to do.
+
+        `constants`: one row of each field of a record that is the same in all rows, by its number.
+        """
+        if not constants or array.null_count:
+            return _joined([*self._text(array), between], len(array))
+        pieces: list[Piece] = []
+        for at, (head, text) in enumerate(self._fields):
+            same = constants.get(at)
+            pieces += [head, *(text(array.field(at)) if same is None else [_joined(text(same), 1)[0].as_py()])]
+        return _joined([*pieces, "}", between], len(array))
 
 
 def column_text(schema: Schema, decimals: DecimalFormat) -> ColumnText | None:
@@ -65,7 +78,9 @@ def column_text(schema: Schema, decimals: DecimalFormat) -> ColumnText | None:
     try:
         columns = bare(schema)
         arrow_type(columns)
-        return ColumnText(columns, _Compiler(decimals).visit(graph(schema)))
+        node, compiler = graph(schema), _Compiler(decimals)
+        text = compiler.visit(node)
+        return ColumnText(columns, text, compiler.fields if isinstance(node, Record) else [])
     except (_NoText, ColumnsError, RecursionError):
         return None
 
@@ -76,6 +91,7 @@ class _Compiler(Visitor[_Text]):
     def __init__(self, decimals: DecimalFormat) -> None:
         super().__init__()
         self._decimals = decimals
+        self.fields: list[tuple[str, _Text]] = []  # of the record that was seen last, which is the outermost
 
     def primitive(self, node: Primitive) -> _Text:
         return self._bytes(node) if node.kind is Kind.BYTES else _SIMPLE[node.kind]
@@ -109,10 +125,11 @@ class _Compiler(Visitor[_Text]):
         if len(set(names)) < len(names):
             raise _NoText
         heads = [f"{',' if at else '{'}{_quoted(name)}:" for at, name in enumerate(names)]
+        each = self.fields = list(zip(heads, fields, strict=True))
 
         def of(array: pa.Array) -> list[Piece]:
             made: list[Piece] = []
-            for at, (head, text) in enumerate(zip(heads, fields, strict=True)):
+            for at, (head, text) in enumerate(each):
                 made += [head, *text(array.field(at))]
             return [*made, "}"]
 
@@ -220,7 +237,7 @@ def _float(array: pa.Array) -> list[Piece]:
 
 
 def _number(text: str) -> str:
-    """What is no number in JSON is text there."""
+    """What is not a number in JSON is text there."""
     return f'"{text}"' if text[-1] in "Ny" else text
 
 

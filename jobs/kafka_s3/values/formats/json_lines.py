@@ -78,7 +78,9 @@ class _Texts:
             from kafka_s3.values.formats.json_columns import TooLarge
 
             with contextlib.suppress(TooLarge):
-                return _Column(text(rows.arrow(text.columns), self.between.decode()))
+                ask = getattr(rows, "constants", None)
+                constants = {} if ask is None else ask(text.columns)
+                return _Column(text(rows.arrow(text.columns), self.between.decode(), constants))
         if self._write is None:
             self._write = row_writer(self._schema, self._decimals)
         return _Listed(self._write(rows), self.between)

@@ -16,13 +16,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context
-from decimal import Decimal as Number
 from typing import Any
 
 import msgspec
 
-from kafka_s3.avro.attributes import DECIMAL_NAME, DIGITS_MAX, too_many_digits
+from kafka_s3.avro.attributes import DECIMAL_NAME
+from kafka_s3.avro.decimals import TooManyDigits, number_of
 from kafka_s3.avro.graph import graph
 from kafka_s3.avro.long_values import ITEMS, LongArray
 from kafka_s3.avro.model import Schema
@@ -48,7 +47,6 @@ Write = Callable[[Sequence[Any]], list[bytes]]
 #: A value to one that msgspec writes as Jackson would have.
 _Ready = Callable[[Any], Any]
 
-_EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _MAP_ENTRY = "io.confluent.connect.avro.MapEntry"
 # A control character by its number; or a backslash that is one, so that what follows it is not taken for an escape.
 _BEYOND_BMP = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
@@ -262,9 +260,10 @@ def is_text(node: Node) -> bool:
 
 def _number(unscaled: bytes, scale: int) -> msgspec.Raw:
     """As BigDecimal.toString: plain, but with an exponent where there would be many zeros."""
-    if too_many_digits(unscaled):
-        raise Unfit(f"a decimal of {len(unscaled)} bytes has more than the {DIGITS_MAX} digits that a number may have")
-    return _raw(str(Number(int.from_bytes(unscaled, signed=True)).scaleb(-scale, _EXACT)))
+    try:
+        return _raw(str(number_of(unscaled, scale)))
+    except TooManyDigits as error:
+        raise Unfit(str(error)) from None
 
 
 def json_name(field: Field) -> str:

@@ -43,7 +43,7 @@ class FieldPaths:
 
 
 def as_it_is(name: str, node: Node | None) -> FromStruct | None:
-    """A date or a time is no number that a path could show (the sink fails on it too)."""
+    """A date or a time is not a number that a path could show (the sink fails on it too)."""
     logical = time_type(node)
     if logical is None:
         return None

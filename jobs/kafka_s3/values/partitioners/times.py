@@ -63,7 +63,8 @@ def _in_milliseconds(name: str, node: Node | None) -> FromStruct | None:
     if logical is None:
         return None
     if not isinstance(logical, Timestamp):
-        return lambda value: None if value is None else Missing(f"field {name} is a {logical}, which is no time stamp")
+        missing = Missing(f"field {name} is a {logical}, which is not a timestamp")
+        return lambda value: None if value is None else missing
     per_ms = logical.unit.value // Unit.MILLIS.value
     return None if per_ms == 1 else lambda value: None if value is None else value // per_ms
 
@@ -101,15 +102,15 @@ class FieldTimes:
             case Missing():
                 raise ValueError(value)
             case bool() | None | list() | dict() | bytes() | Branch():
-                raise ValueError(f"field {self._name} is {kind_of(value)}, which is no time")
+                raise ValueError(f"field {self._name} is {kind_of(value)}, which is not a time")
             case float() if not math.isfinite(value):
-                raise ValueError(f"field {self._name} is {quoted(value)}, which is no time")
+                raise ValueError(f"field {self._name} is {quoted(value)}, which is not a time")
             case str():
                 try:
                     at = parse_timestamp(value, self._zone)
                 except ValueError as error:
                     raise ValueError(
-                        f"field {self._name} is {quoted(value, repr(value[:60]))}, which is no time: {error}"
+                        f"field {self._name} is {quoted(value, repr(value[:60]))}, which is not a time: {error}"
                     ) from None
             case _:
                 at = int(value)

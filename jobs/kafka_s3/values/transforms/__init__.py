@@ -3,7 +3,7 @@
 - `chain`: the configured transforms, one after the other, over batches.
 - `records`: a batch on its way through the chain.
 - `sides`: its keys or its values: rows, until a transform asks for values.
-- `registry`: which class of a configuration is made by which class here.
+- `build`: settings to a transform: which class of a configuration is made by which class here.
 - `connect`: Avro's types as Connect sees them, and how a transform makes new ones.
 - `java`: values without a schema that Java has more types of than Python.
 - `base`: what transforms share.

@@ -13,7 +13,7 @@ from kafka_s3.settings.transforms.aiven import steps
 from kafka_s3.settings.transforms.chain import TransformSettings
 from kafka_s3.shown import kind_and_length
 from kafka_s3.values.converters.connect_schema import DATE, TIME, TIMESTAMP
-from kafka_s3.values.converters.connect_typed import DAY_MS
+from kafka_s3.values.converters.connect_types import DAY_MS
 from kafka_s3.values.formats.java_numbers import java_double, java_float
 from kafka_s3.values.transforms import java
 from kafka_s3.values.transforms.base import Compiled, optional_text, require_map, side_of, text

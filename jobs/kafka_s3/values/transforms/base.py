@@ -26,6 +26,11 @@ class Transform(Protocol):
     def __call__(self, records: Records, chosen: Sequence[int]) -> None: ...
 
 
+def takes_texts(transform: Transform) -> bool:
+    """Whether it changes JSON objects by their text, as far as it looks at values at all."""
+    return Part.VALUE not in transform.parts or getattr(transform, "takes_texts", False) is True
+
+
 Make = Callable[[TransformSettings], Transform]
 
 

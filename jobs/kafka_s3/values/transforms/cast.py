@@ -8,11 +8,10 @@ import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context
 from decimal import Decimal as Number
 from typing import Any, Final
 
-from kafka_s3.avro.attributes import DIGITS_MAX, too_many_digits
+from kafka_s3.avro import decimals
 from kafka_s3.avro.graph import graph
 from kafka_s3.avro.model import Schema
 from kafka_s3.avro.nodes import Decimal, Fixed, Node, Primitive
@@ -20,7 +19,7 @@ from kafka_s3.settings.transforms.chain import TransformSettings
 from kafka_s3.settings.transforms.kafka import casts
 from kafka_s3.shown import quoted
 from kafka_s3.values.converters.connect_schema import ABSENT, DATE, DECIMAL, TIME, TIMESTAMP, ConnectSchema
-from kafka_s3.values.converters.connect_typed import DAY_MS, moment_text
+from kafka_s3.values.converters.connect_types import DAY_MS, moment_text
 from kafka_s3.values.converters.connect_values import Number as JsonNumber
 from kafka_s3.values.formats.java_numbers import java_double, java_float
 from kafka_s3.values.transforms import java
@@ -66,11 +65,10 @@ _SMALL: Final[Mapping[str, Cast1]] = {
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _REAL: Final = re.compile(r"[+-]?(?:NaN|Infinity|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?)", re.ASCII)
 _HEX: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)[pP][+-]?\d+[fFdD]?", re.ASCII)
-_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 class OutOfRange(TransformError):
-    """A text that is no number of the type, or none that fits."""
+    """A text that is not a number of the type, or none that fits."""
 
 
 def wrapped(number: int, bits: int) -> int:
@@ -126,11 +124,11 @@ def parsed_real(text: str) -> float:
 
 
 def number_of(unscaled: bytes, scale: int) -> Number:
-    """The decimal, every digit of it. `TransformError` beyond `DIGITS_MAX`: its time is the square of its length."""
-    if too_many_digits(unscaled):
-        why = f"a decimal of {len(unscaled)} bytes has more than the {DIGITS_MAX} digits that a number may have"
-        raise TransformError(why)
-    return Number(int.from_bytes(unscaled, "big", signed=True)).scaleb(-scale, _EXACT)
+    """The decimal, every digit of it. `TransformError` where these are too many."""
+    try:
+        return decimals.number_of(unscaled, scale)
+    except decimals.TooManyDigits as error:
+        raise TransformError(str(error)) from None
 
 
 def whole_of(unscaled: bytes, scale: int, bits: int) -> int:

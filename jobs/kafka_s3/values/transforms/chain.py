@@ -13,6 +13,8 @@ from typing import Any
 from kafka_s3.avro.model import Schema
 from kafka_s3.ports import Registries
 from kafka_s3.records import RecordBatch
+from kafka_s3.settings.converters import Converter
+from kafka_s3.settings.formats import Format
 from kafka_s3.settings.model import Settings
 from kafka_s3.settings.transforms.chain import TransformSettings
 from kafka_s3.values.converters.build import Convert, converter_for, unwritten_converter_for
@@ -28,10 +30,10 @@ from kafka_s3.values.rows import (
     Unwritable,
     by_schema,
 )
-from kafka_s3.values.transforms.base import Transform
+from kafka_s3.values.transforms.base import Transform, takes_texts
+from kafka_s3.values.transforms.build import predicate_of, transform_of
 from kafka_s3.values.transforms.predicates import Predicate
 from kafka_s3.values.transforms.records import Part, Records
-from kafka_s3.values.transforms.registry import predicate_of, transform_of
 from kafka_s3.values.transforms.sides import Segment, Side
 
 
@@ -66,8 +68,18 @@ class Chain:
         parts |= frozenset[Part]().union(*(each.predicate.parts for each in self._steps if each.predicate is not None))
         self.parts = parts
         self._converters: dict[tuple[str, bool], Convert] = {}  # by topic, and whether it is for keys
+        self._by_text = self._is_by_text()
         self.doing = Stage.VALUE_CONVERTER
         self.is_done = False
+
+    def _is_by_text(self) -> bool:
+        """Whether values may stay JSON text from the topic to the object."""
+        value, file = self._settings.value, self._settings.file
+        if value.converter is not Converter.JSON or value.schemas_enable or value.has_schema:
+            return False
+        predicates = [each.predicate for each in self._steps if each.predicate is not None]
+        looked_at = any(Part.VALUE in each.parts for each in predicates)
+        return file.format is Format.JSON and not looked_at and all(takes_texts(each.transform) for each in self._steps)
 
     def __call__(self, batch: RecordBatch) -> ChangedBatch:
         self.is_done = False
@@ -119,7 +131,17 @@ class Chain:
         if known not in self._converters:
             registry = self._registries.keys if key else self._registries.values
             self._converters[known] = unwritten_converter_for(settings, registry, batch.tp.topic, key=key)
-        rows: Any = self._converters[known](batch.keys() if key else batch.values())
+        values = batch.keys() if key else batch.values()
+        segments: list[Segment] = []
+        if self._by_text and not key:
+            from kafka_s3.values.formats.json_rows import json_rows
+
+            segments = [Segment(indexes, rows) for indexes, rows in json_rows(values)]
+            if len(segments) == 1 and len(segments[0].indexes) == len(batch):
+                return Side(None, [None] * len(batch), segments)
+        if segments:
+            return self._with_rest(values, segments, left)
+        rows: Any = self._converters[known](values)
         for index, why in rows.excluded.items():
             if isinstance(why, Unwritable):
                 left[index] = Unwritable(f"its key: {why.reason}", Stage.KEY_CONVERTER) if key else why
@@ -127,6 +149,22 @@ class Chain:
             plain = rows.values(rows.schemas)
             return Side(rows.schemas, [None if i in rows.excluded else value for i, value in enumerate(plain)])
         return _side(rows, len(batch))
+
+    @staticmethod
+    def _with_rest(values: Sequence[bytes | None], segments: list[Segment], left: dict[int, Excluded]) -> Side:
+        """Objects that stay text, and values of the others."""
+        from kafka_s3.values.converters.schemaless import schemaless_json
+
+        known = set().union(*(each.indexes for each in segments))
+        rest = [index for index in range(len(values)) if index not in known]
+        rows = schemaless_json([values[index] for index in rest])
+        made: list[Any] = [None] * len(values)
+        for place, (index, value) in enumerate(zip(rest, rows.values(None), strict=True)):
+            why = rows.excluded.get(place)
+            if isinstance(why, Unwritable):
+                left[index] = why
+            made[index] = None if why is not None else value
+        return Side(None, made, segments)
 
     @staticmethod
     def _made(records: Records, part: Part) -> ChangedValues | None:

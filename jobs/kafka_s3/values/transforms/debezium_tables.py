@@ -117,7 +117,7 @@ def _key(schema: Schema | None, name: str, field: str | None, identifier: str) -
 
 
 def _event(schema: Schema | None, name: str, row_name: str) -> Change:
-    """What is no change event stays as it is."""
+    """What is not a change event stays as it is."""
     node = None if schema is None else graph(schema)
     if schema is None or node is None or not is_event(node):
         return Change(schema)

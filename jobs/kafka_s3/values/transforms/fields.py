@@ -48,6 +48,8 @@ def picker(old: Sequence[str], new: Sequence[str]) -> Callable[[dict[str, Any]],
 class ReplaceField:
     """Drops fields, or renames them."""
 
+    takes_texts = True
+
     def __init__(self, settings: TransformSettings) -> None:
         self._side = side_of(settings)
         self.parts = frozenset({self._side})
@@ -66,7 +68,7 @@ class ReplaceField:
 
     def _compile(self, schema: Schema | None) -> Change:
         if schema is None:
-            return Change(None, each(self._in_map))
+            return Change(None, each(self._in_map), self._in_texts)
         record = struct_of(schema)
         fields, old, new = Fields(), [], []
         origins: list[Field] = []
@@ -90,6 +92,10 @@ class ReplaceField:
             return Change(made, each(pick))  # another field's value, which may be of another type
         numbers = [record.fields.index(origin) for origin in origins]
         return Change(made, each(pick), rows_of(schema, made, lambda *_: numbers))
+
+    def _in_texts(self, rows: Any, _: Sequence[int]) -> Any:
+        kept = {name: each for name, each in rows.origins.items() if self._is_kept(name)}
+        return rows.changed({self._renames.get(name, name): each for name, each in kept.items()})
 
     def _in_map(self, value: Any) -> dict[str, Any]:
         names = tuple(require_map(value, "field replacement"))

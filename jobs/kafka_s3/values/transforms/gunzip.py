@@ -56,7 +56,7 @@ def _decompressed(value: Any) -> bytes:
             except zlib.error:
                 raise TransformError("the bytes are not gzip, or damaged") from None
             if len(made) > room or (stream.unconsumed_tail and not stream.eof):
-                raise TransformError(f"{len(value)} bytes stand for more than the {room} bytes that they may")
+                raise TransformError(f"{len(value)} bytes expand to more than the {room} bytes that they may")
             at += len(piece)
         at -= len(stream.unused_data)
     return bytes(made)

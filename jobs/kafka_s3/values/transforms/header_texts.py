@@ -7,9 +7,9 @@ from typing import Any
 
 from kafka_s3.avro.model import Branch
 from kafka_s3.avro.nodes import Array, Map, Node, Record
-from kafka_s3.values.converters.connect_parse import parse_string
 from kafka_s3.values.converters.connect_schema import DATE, DECIMAL, TIME, TIMESTAMP
-from kafka_s3.values.converters.connect_typed import DAY_MS, Entries, Float32, Moment, base64_text, text_of
+from kafka_s3.values.converters.connect_text_parser import parse_string
+from kafka_s3.values.converters.connect_types import DAY_MS, Entries, Float32, Moment, base64_text, text_of
 from kafka_s3.values.transforms.cast import number_of, scale_of
 from kafka_s3.values.transforms.connect import getter, logical_of, name_of, type_of
 

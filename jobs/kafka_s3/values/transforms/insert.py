@@ -52,6 +52,8 @@ def _parsed(what: str, spec: str | None) -> _Inserted | None:
 class InsertField:
     """Adds fields behind the record's own."""
 
+    takes_texts = True
+
     def __init__(self, settings: TransformSettings) -> None:
         self._side = side_of(settings)
         found = [_parsed(what, optional_text(settings, f"{what}.field")) for what in _WHATS]
@@ -93,7 +95,7 @@ class InsertField:
 
     def _compile(self, schema: Schema | None) -> Change:
         if schema is None:
-            return Change(None, self._in_maps)
+            return Change(None, self._in_maps, self._in_texts)
         record = struct_of(schema)
         fields = Fields()
         for field in record.fields:
@@ -130,9 +132,25 @@ class InsertField:
         column = self._column(inserted.what, indexes)
         if not inserted.optional and None in column:
             raise TransformError(f"the field {inserted.name} is required, and there is no {inserted.what} for it")
-        is_constant = inserted.what in ("partition", "static")
-        is_constant = is_constant or (inserted.what == "topic" and column.count(column[0]) == len(column))
-        return Column(schema, column, is_constant=is_constant)
+        return Column(schema, column, is_constant=self._is_constant(inserted.what, column))
+
+    def _in_texts(self, rows: Any, indexes: Sequence[int]) -> Any:
+        from kafka_s3.values.formats.json_rows import Member
+
+        new: dict[str, Any] = {}
+        for each in self._inserted:
+            column = self._column(each.what, indexes)
+            if each.what == "partition":
+                column = [Int32(column[0])] * len(column)
+            if None not in column:
+                new[each.name] = Member(column, is_constant=self._is_constant(each.what, column))
+            elif each.name in new or any(one is not None for one in column):
+                return None  # a map does without it, and so only some of these do
+        return rows.changed({**rows.origins, **new})
+
+    @staticmethod
+    def _is_constant(what: str, column: Sequence[Any]) -> bool:
+        return what in ("partition", "static") or (what == "topic" and column.count(column[0]) == len(column))
 
     def _in_maps(self, values: Sequence[Any], indexes: Sequence[int]) -> list[dict[str, Any]]:
         names = [each.name for each in self._inserted]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafka_s3.values.converters.connect_typed import Float32 as Float32
-from kafka_s3.values.converters.connect_typed import Moment as Moment
+from kafka_s3.values.converters.connect_types import Float32 as Float32
+from kafka_s3.values.converters.connect_types import Moment as Moment
 
 #: Connect's words for the types of values without a schema.
 _TYPES: Final = {

@@ -31,7 +31,7 @@ def _number(text: str) -> Number:
     except InvalidOperation:
         made = Number("NaN")
     if not made.is_finite() or text != text.strip() or "_" in text or abs(made.adjusted()) > 400:
-        raise TransformError("its replacement is no number, and the field is one")
+        raise TransformError("its replacement is not a number, and the field is one")
     return made
 
 

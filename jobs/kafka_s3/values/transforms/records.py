@@ -33,7 +33,8 @@ class Change:
 
     `schema`: what they have after it. `all`: makes the new values of those at some places of the batch; `None` keeps
     them. It raises `TransformError` if one of them cannot be changed; asked for that one alone it says why.
-    `rows`: the same for rows, which are `Structs`; it is asked first, and for all that are of this schema.
+    `rows`: the same for rows, which are `Structs`, or without a schema `JsonRows`; it is asked first, and for all that
+    are of this schema. `None` of it: these rows have to become values.
     """
 
     schema: Schema | None
@@ -142,16 +143,21 @@ class Records:
             found = None if change is None else side.chosen(segment, chosen, self.left)
             if change is None or found is None:
                 continue
-            done.append(found)
+            asked = found
             try:
                 made = change(found.rows, found.indexes)
             except TransformError:
                 places = self._changeable(found, change)
-                if not places:
+                made = None
+                if places:
+                    found = side.split(found, places)
+                    made = change(found.rows, found.indexes)
+            else:
+                if made is None:
                     continue
-                found = side.split(found, places)
-                made = change(found.rows, found.indexes)
-            side.put_rows(found, made)
+            done.append(asked)
+            if made is not None:
+                side.put_rows(found, made)
         if sum(len(each.indexes) for each in done) == len(side):
             return ()
         gone = set().union(*(each.indexes for each in done))

@@ -18,7 +18,7 @@ _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}", re.ASCII)
 
 
 def route(records: Records, chosen: Sequence[int], topic_of: Callable[[int], str]) -> None:
-    """Give records other topics; one that is no topic's name makes a bad record."""
+    """Give records other topics; one that is not a topic's name makes a bad record."""
     if chosen:
         _put(records, chosen, [topic_of(index) for index in chosen])
 

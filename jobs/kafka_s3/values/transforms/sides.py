@@ -127,7 +127,7 @@ class Side:
         return parts[0]
 
     def _release(self, indexes: Sequence[int]) -> None:
-        """What is no segment's any more, since it gets values."""
+        """What is not a segment's any more, since it gets values."""
         if len(indexes) == len(self):
             self.segments = []
         if not self.segments:

@@ -12,7 +12,7 @@ from kafka_s3.settings.transforms.chain import TransformSettings
 from kafka_s3.settings.transforms.dates import NoDate, date_format
 from kafka_s3.shown import quoted
 from kafka_s3.values.converters.connect_schema import DATE, TIME, TIMESTAMP, ConnectSchema
-from kafka_s3.values.converters.connect_typed import DAY_MS
+from kafka_s3.values.converters.connect_types import DAY_MS
 from kafka_s3.values.transforms import java
 from kafka_s3.values.transforms.base import Compiled, fills, require_map, rows_with, side_of, text
 from kafka_s3.values.transforms.connect import (
@@ -121,7 +121,7 @@ class TimestampConverter:
             return self._parsed
         if type == "INT64":
             return self._of_unix
-        raise TransformError(f"a value of the type {type} is no timestamp")
+        raise TransformError(f"a value of the type {type} is not a timestamp")
 
     def _writer(self) -> Turn:
         """What makes a value of milliseconds, as the new schema has it."""
@@ -152,7 +152,7 @@ class TimestampConverter:
         elif type(value) is str:
             ms = self._parsed(value)
         else:
-            raise TransformError(f"a value of the type {java.type_of(value)} is no timestamp")
+            raise TransformError(f"a value of the type {java.type_of(value)} is not a timestamp")
         match self._target:
             case "string":
                 return self._text(ms)

@@ -152,7 +152,7 @@ class UserDefinedTransform(_UserDefined):
             if text not in self._schemas:
                 self._schemas[text] = parse_avro(text)
         except (SchemaError, TypeError, ValueError) as error:
-            raise self._wrong(f"apply gave a schema that is none: {error}") from None
+            raise self._wrong(f"apply gave something that is not a schema: {error}") from None
         return self._schemas[text]
 
 

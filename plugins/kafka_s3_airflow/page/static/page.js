@@ -346,7 +346,7 @@ function problems(each) {
   if (plan) {
     notes.push(make("div", { class: "note" },
       `Plan ${plan.seq} is open: ${number(plan.offsets)} offsets in ${number(plan.ranges)} ranges. Either a run is executing it, or its driver died and the next run will finish it.`,
-      plan.run_id !== null && [" Run: ", airflowLink(["dags", each.dag_id, "runs", plan.run_id], plan.run_id)], plan.notes.map((text) => make("div", { class: "small soft" }, text))));
+      plan.run_id !== null && [" Run: ", airflowLink(["dags", each.runs_in, "runs", plan.run_id], plan.run_id)], plan.notes.map((text) => make("div", { class: "small soft" }, text))));
   }
   return notes;
 }
@@ -573,7 +573,7 @@ function startOne() {
     head.replaceChildren();
     fill(head, [
       make("p", { class: "small" }, make("a", { href: "./" }, "All connectors")),
-      make("div", { class: "bar" }, make("h1", {}, found.name), state(found.state), airflowLink(["dags", found.dag_id], "DAG")),
+      make("div", { class: "bar" }, make("h1", {}, found.name), state(found.state), airflowLink(["dags", found.runs_in], "DAG")),
       make("p", { class: "soft small" }, "Topics: ", found.topics_regex ?? found.topics.join(", "), ". File: ", found.file, ". ",
         found.log && ["Log: ", make("code", {}, found.log)]),
       problems(found),

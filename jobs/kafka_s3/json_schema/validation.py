@@ -1,0 +1,120 @@
+"""Values checked by their JSON Schema, as `json.fail.invalid.schema=true` asks for it.
+
+What checking takes is bounded: patterns take time that is linear in the text (no lookaround, no back references), times
+their length; how often schemas are applied to a value is counted (`effort`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import jsonschema_rs
+
+from kafka_s3.json_schema.documents import Documents, NoReference
+from kafka_s3.json_schema.effort import Effort, steps_of
+from kafka_s3.json_schema.load import dialect
+from kafka_s3.json_schema.shapes import JsonSchemaError
+from kafka_s3.shown import named
+
+_BASE: Final = "json-schema:///"
+_VALIDATORS: Final[Mapping[str, Any]] = {
+    "http://json-schema.org/draft-04/schema": jsonschema_rs.Draft4Validator,
+    "http://json-schema.org/draft-06/schema": jsonschema_rs.Draft6Validator,
+    "https://json-schema.org/draft/2019-09/schema": jsonschema_rs.Draft201909Validator,
+    "https://json-schema.org/draft/2020-12/schema": jsonschema_rs.Draft202012Validator,
+}
+_MODERN: Final = (jsonschema_rs.Draft201909Validator, jsonschema_rs.Draft202012Validator)
+#: Bytes of a compiled pattern.
+_PATTERN_BYTES_MAX: Final = 4 * 1024 * 1024
+#: Steps of all patterns of a schema, times the bytes of a value.
+MATCHING_MAX: Final = 100_000_000
+#: Of a place in a schema, in a reason.
+_WORDS_MAX: Final = 12
+_PATTERNS: Final = jsonschema_rs.RegexOptions(size_limit=_PATTERN_BYTES_MAX)
+
+
+class Validation:
+    """Of values of one schema. `JsonSchemaError` where it cannot be had."""
+
+    def __init__(self, root: Any, referred: Mapping[str, Any], *, ignore_modern_dialects: bool = False) -> None:
+        kind = _VALIDATORS.get(dialect(root) or "", jsonschema_rs.Draft7Validator)
+        if ignore_modern_dialects and kind in _MODERN:
+            kind = jsonschema_rs.Draft7Validator
+        word = "id" if kind is jsonschema_rs.Draft4Validator else "$id"
+        try:
+            documents = Documents(root, referred, word)
+        except NoReference as error:
+            raise JsonSchemaError(str(error)) from None
+        self._effort = Effort(documents, ref_alone=kind not in _MODERN)
+        patterns = {each for document in (root, *referred.values()) for each in _patterns(document)}
+        self._steps = max(map(steps_of, patterns), default=0)
+        for each in sorted(patterns):
+            _check_pattern(each)
+        base = root.get(word) if isinstance(root, dict) else None
+        base = base if isinstance(base, str) and "://" in base else _BASE
+        try:
+            self._is_valid = (made := self._made(kind, root, referred, base)).is_valid
+        except (ValueError, jsonschema_rs.ReferencingError, RecursionError) as error:
+            raise JsonSchemaError(f"it is not a valid JSON Schema: {named(str(error).splitlines()[0])}") from None
+        self._errors = made.iter_errors
+
+    @staticmethod
+    def _made(kind: Any, root: Any, referred: Mapping[str, Any], base: str) -> Any:
+        # A reference is known by its name and by what that is where it is relative to the schema.
+        registry = jsonschema_rs.Registry(
+            [(address, json_) for name, json_ in referred.items() for address in {name, _beside(base, name)}]
+        )
+        return kind(
+            root,
+            validate_formats=kind not in _MODERN,
+            registry=registry,
+            base_uri=base,
+            pattern_options=_PATTERNS,
+            offline=True,
+        )
+
+    def problem(self, payload: bytes) -> str | None:
+        """Why a value is not valid, by the place in the schema that it breaks; nothing of the value is in it."""
+        value = json.loads(payload)
+        heavy = self._effort.problem(payload, value)
+        if heavy is not None:
+            return heavy
+        if self._steps * len(payload) > MATCHING_MAX:
+            return "to validate it by patterns that repeat so much takes too long: set maxLength in their place"
+        if self._is_valid(value):
+            return None
+        error = next(iter(self._errors(value)), None)
+        path = [] if error is None else [str(each) for each in error.schema_path]
+        return f"not valid by its schema at {named('/'.join(path[:_WORDS_MAX]))}"
+
+
+def _beside(base: str, name: str) -> str:
+    return name if "://" in name else base.rpartition("/")[0] + "/" + name
+
+
+def _patterns(document: Any) -> Iterator[str]:
+    """Everything in a document that may be a pattern."""
+    waiting = [document]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, dict):
+            if isinstance(here.get("pattern"), str):
+                yield here["pattern"]
+            properties = here.get("patternProperties")
+            if isinstance(properties, dict):
+                yield from properties
+            waiting += here.values()
+        elif isinstance(here, list):
+            waiting += here
+
+
+def _check_pattern(pattern: str) -> None:
+    try:
+        jsonschema_rs.Draft7Validator({"pattern": pattern}, pattern_options=_PATTERNS)
+    except ValueError:
+        raise JsonSchemaError(
+            f"the pattern {named(pattern)} cannot be matched in linear time: it is too large, not valid, or looks"
+            " around or back"
+        ) from None

@@ -1,0 +1,205 @@
+"""What `plan` and `complete` of a group do: what they do of one connector, for each of its members, several at once.
+
+A member that fails stops no other. What failed in `plan` is tried again by `export`, which says what is wrong with it,
+has retries, and fails.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow.sdk import get_current_context
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from kafka_s3.attempts import Raised, attempt
+from kafka_s3.settings import outline
+from kafka_s3_airflow.assets import Announced, announce_all
+from kafka_s3_airflow.tasks import SPARK_CONNECTION, failed_before, interval_of
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from kafka_s3.events import Event
+    from kafka_s3.export.exporter import Exporter
+    from kafka_s3.log.entries import Interval
+    from kafka_s3.plan.batch import RunRequest
+    from kafka_s3_airflow.connections import FromAirflow
+
+log = logging.getLogger(__name__)
+
+#: The members of a group by their names: the paths of their files.
+Members = Mapping[str, str]
+#: The run's parameter that narrows it to some members.
+CONNECTORS: Final = "connectors"
+#: Where `export` says which members failed, for `complete`.
+FAILED: Final = "failed"
+#: Members at once: each has a client of Kafka's and one of the store's meanwhile, and waits for both.
+AT_ONCE: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What was done for a member: the lines for the task's log, and what is to be announced."""
+
+    lines: tuple[str, ...] = ()
+    announced: Announced | None = None
+    offsets: int | None = None
+
+
+def plan(members: Members) -> dict[str, int | None]:
+    """Write down what the run exports of each member; if of none anything is new, `export` is skipped.
+
+    Of each that has something to do: how many offsets, the fewest first; `None` of one that could not be planned.
+    """
+    from kafka_s3.plan.batch import RunRequest
+    from kafka_s3_airflow.connections import check_spark
+
+    context = get_current_context()
+    wanted = narrowed(context, members)
+    check_spark(spark_of(wanted))
+    request = RunRequest(context["run_id"], context["ti"].try_number, interval_of(context), int(time.time() * 1000))
+    found: dict[str, int | None] = {}
+    announced: list[Announced] = []
+    quiet = 0
+    for name, said in _each(wanted, functools.partial(_plan, request)):
+        if isinstance(said, Raised):
+            log.error("%s: %s", name, said.error)
+            found[name] = None
+            continue
+        for line in said.lines:
+            log.info("%s: %s", name, line)
+        if said.announced is not None:
+            announced.append(said.announced)
+        if said.offsets is not None:
+            found[name] = said.offsets
+        else:
+            quiet += 1
+    announce_all(context, announced)
+    failed = [name for name, offsets in found.items() if offsets is None]
+    log.info("%s connectors: %s planned, %s with nothing new.", len(wanted), len(found) - len(failed), quiet)
+    if failed:
+        log.error("Not planned, and tried again by export: %s", ", ".join(failed))
+    return dict(sorted(found.items(), key=lambda each: (each[1] is None, each[1] or 0, each[0])))
+
+
+def complete(members: Members) -> None:
+    """Announce what was committed, of all members; the task after it fails if one before it did.
+
+    What fails here of a member is done by the next run; only if it fails of all, this task does.
+    """
+    context = get_current_context()
+    wanted = narrowed(context, members)
+    not_ended = _failed(context, wanted)
+    failures: dict[str, Exception] = {}
+    announced: list[Announced] = []
+    for name, said in _each(wanted, functools.partial(_complete, interval_of(context), not_ended)):
+        if isinstance(said, Raised):
+            log.error("%s: %s", name, said.error)
+            failures[name] = said.error
+            continue
+        for line in said.lines:
+            log.info("%s: %s", name, line)
+        if said.announced is not None:
+            announced.append(said.announced)
+    events = announce_all(context, announced)
+    log.info("%s events of assets, of %s connectors.", events, len(wanted))
+    if failures and len(failures) == len(wanted):
+        raise AirflowException(f"Nothing could be announced. {next(iter(failures.values()))}")
+
+
+def narrowed(context: Context, members: Members) -> Members:
+    """The members that the run is for: all, or those that its parameter names."""
+    wanted = context["params"].get(CONNECTORS) or []
+    unknown = sorted({str(each) for each in wanted} - members.keys())
+    if unknown:
+        some = ", ".join(itertools.islice(sorted(members), 20))
+        raise AirflowFailException(
+            f"The run's parameter {CONNECTORS} names what is not in the group: {', '.join(unknown)}. In it are: {some}."
+        )
+    return {name: path for name, path in members.items() if not wanted or name in wanted}
+
+
+def spark_of(members: Members) -> str:
+    """The Spark connection of a group's one application: that of its first member."""
+    first = next((Path(path) for path in members.values()), None)
+    return SPARK_CONNECTION if first is None or not first.is_file() else outline(first).spark_conn_id
+
+
+def load_each(members: Members) -> Iterator[tuple[str, FromAirflow | Raised]]:
+    """Members with what Airflow has for them. Each connection is asked for once, in this thread."""
+    from kafka_s3_airflow.connections import find_connection, load_connector
+
+    find = functools.cache(find_connection)
+    for name, path in members.items():
+        yield name, attempt(load_connector, Path(path), find=find)
+
+
+def _each(members: Members, do: Callable[[str, Exporter], Said]) -> Iterator[tuple[str, Said | Raised]]:
+    """What was done for each member, in their order; at most a few are in memory."""
+    from kafka_s3.ordered_pool import map_ordered, workers
+
+    def done(loaded: tuple[str, FromAirflow | Raised]) -> tuple[str, Said | Raised]:
+        from kafka_s3.wiring import make_exporter
+
+        name, given = loaded
+        if isinstance(given, Raised):
+            return name, given
+        exporter = attempt(make_exporter, given.settings)
+        return name, exporter if isinstance(exporter, Raised) else attempt(do, members[name], exporter)
+
+    with workers(AT_ONCE) as pool:
+        yield from map_ordered(pool, done, load_each(members), AT_ONCE)
+
+
+def _plan(request: RunRequest, path: str, exporter: Exporter) -> Said:
+    from kafka_s3.export.diagnosis import said
+    from kafka_s3.export.run import prepare
+
+    lines, tell = _lines()
+    announced = Announced.of(exporter.log, exporter.settings)
+    planned, snapshot = prepare(exporter, request, tell)
+    excluded = [f"Left out: {said(left, path)}" for left in snapshot.excluded]
+    if planned is None:
+        # What is left out alone is told by `export`, which fails with it.
+        return Said((*lines, *(excluded or ["nothing is new"])), announced, 0 if excluded else None)
+    ranges = [f"plan {planned.plan.seq}: {each.tp} [{each.start}, {each.end})" for each in planned.plan.ranges]
+    notes = [f"plan {planned.plan.seq}: {note}" for note in planned.plan.notes]
+    offsets = sum(each.end - each.start for each in planned.plan.ranges)
+    return Said((*lines, *ranges, *notes, *excluded), announced, offsets)
+
+
+def _complete(interval: Interval | None, not_ended: frozenset[str], path: str, exporter: Exporter) -> Said:  # noqa: ARG001
+    from kafka_s3.publish.completeness import Ran, mark_complete
+    from kafka_s3.wiring import report_letters
+
+    lines, tell = _lines()
+    now_ms = int(time.time() * 1000)
+    if exporter.settings.completeness is not None:
+        mark_complete(exporter, Ran(interval, now_ms), tell)
+    report_letters(exporter, tell)
+    ended_ms = None if exporter.settings.name in not_ended else now_ms
+    return Said(tuple(lines), Announced.of(exporter.log, exporter.settings, ended_ms))
+
+
+def _lines() -> tuple[list[str], Callable[[Event], None]]:
+    """The sentences of events, kept until what they are of has ended, so that they stand together in the log."""
+    from kafka_s3.sentences import sentence
+
+    lines: list[str] = []
+    return lines, lambda event: lines.extend(sentence(event).split("\n"))
+
+
+def _failed(context: Context, wanted: Sequence[str] | Members) -> frozenset[str]:
+    """The members that this run does not say is complete: those that failed; all, where that is not known."""
+    if not failed_before(context):
+        return frozenset()
+    ti: Any = context["ti"]
+    told = ti.xcom_pull(task_ids=f"{ti.task_id.removesuffix('complete')}export", key=FAILED)
+    return frozenset(told) if told else frozenset(wanted)

@@ -1,0 +1,137 @@
+"""A group's runs, by `dag.test()` over the real broker, S3 API and Spark: members share a driver and nothing else."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.airflow import test_runs
+from tests.airflow.test_runs import CANARY, CONNECTOR, EIGHT, MINUTE, NINE, TEN, Bench, Run, lines
+from tests.support import entries_of
+
+bench = test_runs.bench
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Group:
+    """Members over topics and buckets of their own, or not; the bench's own connector is its `a`."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.topics: dict[str, str] = {}
+        [file] = (bench.folder / "connectors").iterdir()
+        file.unlink()
+
+    def add(self, name: str, *, topic: str | None = None, more: str = "", records: list[bytes] | None = None) -> Path:
+        """A member; it has a topic of its own unless one is given."""
+        full = f"{self.bench.name}-{name}"
+        if topic is None:
+            topic = f"{self.bench.topic}-{name}"
+            self.bench.broker.create_topic(topic, partitions=2)
+        self.topics[name] = topic
+        text = CONNECTOR.format(name=full, topic=topic, bucket=self.bench.bucket)
+        text = text.replace("export.spark.records.min=0\n", "")
+        path = self.bench.folder / "connectors" / f"{name}.properties"
+        path.write_text(f"{text}export.group={self.bench.name}\nexport.reexport.enable=false\n{more}")
+        if records:
+            self.produce(name, EIGHT + MINUTE, records)
+        return path
+
+    def produce(self, name: str, at: datetime, records: list[bytes]) -> None:
+        topic, self.bench.topic = self.bench.topic, self.topics[name]
+        try:
+            self.bench.produce(0, at, records)
+        finally:
+            self.bench.topic = topic
+
+    def run(self, at: datetime, conf: dict[str, Any] | None = None) -> Run:
+        name, self.bench.name = self.bench.name, f"{self.bench.name}__group"
+        try:
+            return self.bench.run(at, conf)
+        finally:
+            self.bench.name = name
+
+    def committed(self, name: str) -> list[tuple[int, bool]]:
+        """Of each commit of a member: its records, and whether it was made on Spark."""
+        entries = entries_of(self.bench.store, self.bench.bucket, f"{self.bench.name}-{name}")
+        return [
+            (sum(done.records for done in each.ranges), bool(each.spark_application)) for each in entries if each.ranges
+        ]
+
+    def announced(self, name: str, run: Run) -> list[tuple[str, int]]:
+        """The events of a member's asset in a run: by which task, of how many records."""
+        whole, self.bench.name = self.bench.name, f"{self.bench.name}-{name}"
+        try:
+            return [(task, event["records"]) for task, event in self.bench.events(run.run_id)]
+        finally:
+            self.bench.name = whole
+
+
+@pytest.fixture
+def group(bench: Bench) -> Group:
+    return Group(bench)
+
+
+@pytest.mark.heavy
+def test_a_member_that_fails_stops_no_other(group: Group, capfd: pytest.CaptureFixture[str]) -> None:
+    """A bad record, a topic that is missing, one that another member owns: the task names each with its status, the
+    others are exported and announced in the same run; the next one does what is new, and nothing again."""
+    group.add("a", records=lines(0, 20))
+    group.add("b", records=[*lines(0, 5), b"{not json", *lines(6, 5)])
+    group.add("c", topic="nowhere-at-all")
+    group.add("d", records=lines(0, 30))
+    group.add("e", topic=group.topics["d"])
+    first = group.run(NINE)
+    said = capfd.readouterr().out
+    assert first.tasks == {"plan": "success", "export": "failed", "complete": "success", "outcome": "upstream_failed"}
+    assert first.state == "failed"
+    assert first.tries["export"] == 1, "no retry cures any of them"
+    loser = "d" if group.committed("e") else "e"  # whoever of the two was first owns the topic
+    exported = {name: group.committed(name) for name in "abcde" if name != loser}
+    assert exported == {"a": [(20, False)], "b": [(5, False)], "c": [], "de".replace(loser, ""): [(30, False)]}
+    assert group.committed(loser) == []
+    assert "3 of 5 connectors failed:" in said
+    full = group.bench.name
+    assert f"{full}-b (65): A bad record at topic" in said
+    assert f"{full}-c (78): " in said
+    assert f"{full}-a: commit 1: 20 records" in said
+    assert group.announced("a", first) == [("complete", 20)]
+    assert group.announced("b", first) == [("complete", 5)]
+    assert group.bench.starts_of_spark() == 0
+    for secret in (CANARY, group.bench.store.secret_key):
+        assert secret not in said
+
+    for name in ("b", "c", loser):
+        (group.bench.folder / "connectors" / f"{name}.properties").unlink()
+    group.produce("a", NINE + MINUTE, lines(20, 7))
+    second = group.run(TEN)
+    assert second.state == "success"
+    assert group.committed("a") == [(20, False), (7, False)]
+    assert group.announced("a", second) == [("complete", 7)]
+
+
+@pytest.mark.heavy
+def test_one_spark_for_those_that_need_it(group: Group, capfd: pytest.CaptureFixture[str]) -> None:
+    """The small ones are done without it, before; a run that is narrowed leaves the others alone; one in which nothing
+    is new starts no driver."""
+    group.add("a", records=lines(0, 20))
+    group.add("b", records=lines(0, 40), more="export.spark.records.min=40\n")
+    group.add("c", records=lines(0, 50), more="export.spark.records.min=0\n")
+    narrowed = group.run(NINE, {"connectors": [f"{group.bench.name}-a"]})
+    assert narrowed.state == "success"
+    assert {name: group.committed(name) for name in "abc"} == {"a": [(20, False)], "b": [], "c": []}
+    whole = group.run(NINE + MINUTE)
+    said = capfd.readouterr().out
+    assert whole.state == "success", said[-5000:]
+    assert {name: group.committed(name) for name in "abc"} == {"a": [(20, False)], "b": [(40, True)], "c": [(50, True)]}
+    assert group.bench.starts_of_spark() == 1
+    submitted = group.bench.submits.read_text()
+    assert CANARY not in submitted + said
+    assert json.dumps(group.bench.store.secret_key) not in submitted
+    again = group.run(NINE + 2 * MINUTE)
+    assert again.tasks == {"plan": "success", "export": "skipped", "complete": "success", "outcome": "success"}
+    assert group.bench.starts_of_spark() == 1

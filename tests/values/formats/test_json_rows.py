@@ -1,0 +1,176 @@
+"""Objects that are changed by their text become what their values become: the same lines, to the byte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_s3.ports import Registries
+from kafka_s3.records import ColumnBatch, Record
+from kafka_s3.values.converters.record_converter import RecordConverter
+from kafka_s3.values.formats.json_members import members_of
+from kafka_s3.values.rows import Filtered
+from kafka_s3.values.transforms.chain import Chain
+from tests.values.converters.test_schemaless import ODD, RAW
+from tests.values.transforms.chains import AT_MS, KAFKA, PARTITION, configured
+from tests.values.transforms.test_rows import chain
+
+ROWS = 70
+NAMES = ("a", "b", "user", "_offset", "ein.name", "größe", "a b", ":x", "x" * 20, "")
+NUMBERS = (
+    *("0", "-0", "-1", "7", "12345678", "123456789", "1234567890123456", "12345678901234567", "1234567890123456789"),
+    *(
+        "12.50",
+        "12.5",
+        "12.00",
+        "12.0",
+        "-12.30",
+        "0.5",
+        "0.05",
+        "0.50",
+        "0.0",
+        "-0.0",
+        "0.00",
+        "1234567.8",
+        "12345678.5",
+    ),
+    *("1e5", "1E-3", "1.0e2", "0.1234567890123", "1.234567890123456", "9.99999999999999", "99999.0000000001", "1e400"),
+    *("100.0100", "1000000.10", "9007199254740993", "0.001", "0.0009", "1" * 30, "123456.7890"),
+)
+LISTS = ("[]", "[1,2]", '["a","b"]', "[1.50]", "[ 1]", '["a b"]', '[":"]', "[[1],[2.0]]", "[1e5]", "[-0]", "[{}]")
+TEXTS = (
+    '""',
+    '"a"',
+    '"größe"',
+    '"a\\"b"',
+    '"😀"',
+    '":x"',
+    '" :"',
+    '","',
+    '"a,b"',
+    '"{"',
+    '"\\u0041"',
+    '"\x7f"',
+    '"a\tb"',
+)
+SPACES = ("", "", "", " ", "  ", "\t", "\n", "\r")
+
+scalars = st.sampled_from((*NUMBERS, *LISTS, *TEXTS, "true", "false", "null", '{"a":1}', '{"b":{"a":[]}}'))
+
+
+@st.composite
+def objects(draw: st.DrawFn, names: Sequence[str]) -> bytes:
+    """Text of an object: mostly these names in this order and no spaces, sometimes not."""
+    names = list(names)
+    if draw(st.integers(0, 9)) == 0:
+        names = draw(st.lists(st.sampled_from(NAMES), max_size=4))
+    space = draw(st.sampled_from(SPACES)) if draw(st.integers(0, 5)) == 0 else ""
+    at = draw(st.integers(0, 6))
+    pieces = ["{"]
+    for number, name in enumerate(names):
+        gaps = [space if number == at % 3 and at == place else "" for place in range(4)]
+        value = draw(scalars)
+        key = json.dumps(name, ensure_ascii=False)
+        pieces += [gaps[0], "," if number else "", gaps[1], key, gaps[2], ":", gaps[3], value]
+    pieces += [space if at == 4 else "", "}", space if at == 5 else ""]
+    return ((space if at == 6 else "") + "".join(pieces)).encode()
+
+
+others = st.sampled_from([*(text.encode() for text in ODD), *(f'{{"a":{text}}}'.encode() for text in ODD), *RAW])
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> list[bytes | None]:
+    """A few different values, over and over; two shapes."""
+    shapes = [draw(st.lists(st.sampled_from(NAMES[:4]), unique=True, max_size=4)) for _ in range(2)]
+    some = draw(st.lists(st.one_of(objects(shapes[0]), objects(shapes[0]), objects(shapes[1])), min_size=1, max_size=8))
+    found: list[bytes | None] = [some[row % len(some)] for row in range(ROWS)]
+    for place in draw(st.lists(st.integers(0, ROWS - 1), max_size=3)):
+        found[place] = draw(others)
+    return found
+
+
+@st.composite
+def steps(draw: st.DrawFn) -> list[dict[str, str]]:
+    made = []
+    for number in range(draw(st.integers(1, 3))):
+        if draw(st.booleans()):
+            step = {"type": f"{KAFKA}.InsertField$Value", "static.field": "b", "static.value": 'grö"ße'}
+            for what in draw(st.sets(st.sampled_from(("topic", "partition", "offset", "timestamp")))):
+                step[f"{what}.field"] = draw(st.sampled_from((f"_{what}", "a", f"_{what}{number}!")))
+        else:
+            some = st.lists(st.sampled_from(NAMES[:5]), unique=True, max_size=2).map(",".join)
+            step = {"type": f"{KAFKA}.ReplaceField$Value", "exclude": draw(some)}
+            pairs = draw(st.lists(st.tuples(st.sampled_from(NAMES[:4]), st.sampled_from(NAMES[:4])), max_size=2))
+            step["renames"] = ",".join(f"{old}:{new}" for old, new in {old: (old, new) for old, new in pairs}.values())
+        if (predicate := draw(st.sampled_from(("", "", "", "marked", "empty")))) != "":
+            step |= {"predicate": predicate, "negate": draw(st.sampled_from(("true", "false")))}
+        made.append({name: text for name, text in step.items() if text})
+    router = {"type": f"{KAFKA}.TimestampRouter", "topic.format": "orders-${timestamp}", "timestamp.format": "SSS"}
+    return [*([router] if draw(st.integers(0, 3)) == 0 else []), *made]
+
+
+def outcome(values: Sequence[bytes | None], properties: dict[str, str], no_time: bool) -> list[Any]:
+    """Each record's line, or why it has none."""
+    records = [
+        Record(row, value, None, None if no_time and row == 9 else AT_MS + row, (("mark", b"1"),) if row % 3 else ())
+        for row, value in enumerate(values)
+    ]
+    made = configured({**properties, "errors.tolerance": "all"})
+    batch = Chain(made, Registries())(ColumnBatch(PARTITION, records))
+    (rows,) = RecordConverter(made, Registries())(batch)
+    found: list[Any] = []
+    for row in range(len(values)):
+        why = rows.excluded.get(row)
+        reason = getattr(why, "reason", "").partition(": ")[2] if why is not None else ""
+        found.append(rows.lines[row] if why is None else (type(why), reason))  # type: ignore[attr-defined]
+    if not rows.excluded:
+        assert rows.join(0, len(values), b"\n") == b"".join(line + b"\n" for line in found)  # type: ignore[attr-defined]
+        assert rows.part(3, 7).lines == rows.lines[3:7]  # type: ignore[attr-defined]
+    return found
+
+
+@settings(deadline=None, max_examples=60)
+@given(batches(), steps(), st.booleans())
+def test_text_becomes_what_values_become(values: list[bytes | None], steps: Any, no_time: bool) -> None:
+    """Whatever text and chains: with values made first the lines, and what is left out, are the same."""
+    text, plain = (outcome(values, chain(steps, by_values=by_values), no_time) for by_values in (False, True))
+    assert text == plain
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_become_what_values_become(number: str) -> None:
+    """Each as the first member, the last, between others and in a list."""
+    texts = [f'{{"a":{number}}}', f'{{"a":{number},"b":1}}', f'{{"b":1,"a":{number},"c":[{number}]}}']
+    steps = [{"type": f"{KAFKA}.InsertField$Value", "offset.field": "o"}]
+    for text in texts:
+        values: list[bytes | None] = [text.encode()] * ROWS
+        expected = outcome(values, chain(steps, by_values=True), False)
+        assert outcome(values, chain(steps, by_values=False), False) == expected
+
+
+def test_plain_objects_stay_text() -> None:
+    """What applications write most needs no values: fractions, lists, spaces within text."""
+    value = b'{"id":%d,"user":"u 7","amount":%d.%02d,"tags":["a","b"],"ok":true,"at":1700000000000,"no":null}'
+    values = [value % (row, row % 7 + 1, row % 100) for row in range(ROWS)]
+    (found,) = members_of(values)
+    assert found.indexes.tolist() == list(range(ROWS))
+    for bad in (b'{"id":1e400}', b"null", b'{"id" :1}', b'{"a":{}}'):
+        (found,) = members_of([*values, bad])
+        assert found.indexes.tolist() == list(range(ROWS))
+
+
+def test_what_a_filter_drops_is_left_out() -> None:
+    """Of objects that are text, too."""
+    steps = [
+        {"type": f"{KAFKA}.Filter", "predicate": "marked"},
+        {"type": f"{KAFKA}.InsertField$Value", "offset.field": "o"},
+    ]
+    found = outcome([b'{"a":%d}' % row for row in range(ROWS)], chain(steps, by_values=False), False)
+    expected = [(Filtered, "") if row % 3 else b'{"a":%d,"o":%d}' % (row, row) for row in range(ROWS)]
+    assert found == expected
