@@ -46,7 +46,7 @@ class PoolListener:
 
 
 def make_missing(dag_run: DagRun, pools: set[str], environment: Mapping[str, str]) -> None:
-    """Make those pools that Airflow does not have."""
+    """Make those pools that Airflow does not have. Of two schedulers that make one at once, one does."""
     from airflow.models.pool import Pool
     from sqlalchemy import select
     from sqlalchemy.orm import object_session
@@ -57,9 +57,25 @@ def make_missing(dag_run: DagRun, pools: set[str], environment: Mapping[str, str
     for name in sorted(pools - set(session.scalars(select(Pool.pool).where(Pool.pool.in_(pools))))):
         slots = slots_of(environment)
         why = f"Made by kafka-s3, where it was missing: how many exports run at once ({SLOTS_VARIABLE})."
-        session.add(Pool(pool=name, slots=slots, description=why, include_deferred=False))
-        log.warning("The pool %s was missing: it is made, with %s slots. Change it as you like.", name, slots)
-    session.flush()
+        row = {"pool": name, "slots": slots, "description": why, "include_deferred": False}
+        # An insert that failed would end the scheduler's own transaction, with all that is in it.
+        if session.execute(insert_if_absent(Pool, row, session.get_bind().dialect.name)).rowcount:
+            log.warning("The pool %s was missing: it is made, with %s slots. Change it as you like.", name, slots)
+
+
+def insert_if_absent(table: Any, row: Mapping[str, Any], dialect: str) -> Any:
+    """The statement that does nothing where the row is there, in the words of each database that Airflow runs on."""
+    if dialect in ("mysql", "mariadb"):
+        from sqlalchemy import insert
+
+        return insert(table).values(row).prefix_with("IGNORE")
+    if dialect == "sqlite":
+        from sqlalchemy.dialects import sqlite
+
+        return sqlite.insert(table).values(row).on_conflict_do_nothing()
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert(table).values(row).on_conflict_do_nothing()
 
 
 def slots_of(environment: Mapping[str, str]) -> int:

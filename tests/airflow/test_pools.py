@@ -103,6 +103,56 @@ def test_a_missing_pool_is_made(scheduler: Any, tmp_path: Path, monkeypatch: pyt
     delete("large")
 
 
+def test_two_schedulers_make_one_pool(scheduler: Any, tmp_path: Path) -> None:
+    """The other one was quicker, between this one's look and its insert: its pool stays, and the run starts."""
+    from airflow.models.dagrun import DagRun
+    from airflow.settings import engine
+    from airflow.utils.session import create_session
+    from sqlalchemy import event, select, text
+
+    from kafka_s3_airflow.pools import make_missing
+
+    write(tmp_path, "a.properties", "pool-raced")
+    scheduler.start_run(dags(tmp_path)["pool-raced"], "one")
+    delete("kafka_s3")
+    quicker: list[str] = []
+
+    def be_quicker(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("INSERT INTO slot_pool") and not quicker:
+            quicker.append(statement)
+            with engine.begin() as other:
+                other.execute(text("INSERT INTO slot_pool (pool, slots, include_deferred) VALUES ('kafka_s3', 4, 0)"))
+
+    event.listen(engine, "before_cursor_execute", be_quicker)
+    try:
+        with create_session() as session:
+            dag_run = session.scalars(select(DagRun).where(DagRun.dag_id == "pool-raced")).one()
+            make_missing(dag_run, {"kafka_s3"}, {})
+            assert session.scalars(select(DagRun.run_id).where(DagRun.dag_id == "pool-raced")).all() == ["one"]
+    finally:
+        event.remove(engine, "before_cursor_execute", be_quicker)
+    assert quicker
+    assert pools() == {"kafka_s3": 4}
+    delete("kafka_s3")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "words"),
+    [("sqlite", "ON CONFLICT DO NOTHING"), ("postgresql", "ON CONFLICT DO NOTHING"), ("mysql", "INSERT IGNORE INTO")],
+)
+def test_each_database_has_its_words(dialect: str, words: str) -> None:
+    """For an insert that does nothing where the pool is there."""
+    import importlib
+
+    from airflow.models.pool import Pool
+
+    from kafka_s3_airflow.pools import insert_if_absent
+
+    row = {"pool": "p", "slots": 1, "description": "", "include_deferred": False}
+    spoken = importlib.import_module(f"sqlalchemy.dialects.{dialect}").dialect()
+    assert words in str(insert_if_absent(Pool, row, dialect).compile(dialect=spoken))
+
+
 def test_slots_that_are_no_number(caplog: pytest.LogCaptureFixture) -> None:
     """Without a pool no export would run: the default counts, and the scheduler's log says why."""
     from kafka_s3_airflow.pools import SLOTS, slots_of
