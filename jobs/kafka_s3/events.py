@@ -127,15 +127,16 @@ class RejectionsNoted(_Event, frozen=True, kw_only=True, tag="rejections_noted")
 
 
 class SparkNeeded(_Event, frozen=True, kw_only=True, tag="spark_needed"):
-    """The last event of a driver without Spark before a plan that is large: a driver on Spark goes on with it, and the
-    run ends with `exit_status`, of what was committed until then, unless that one's is another than 0."""
+    """The last event of a driver without Spark, or of a member of a group in it, before a plan that is large: a driver
+    on Spark goes on with it, and the run ends with `exit_status`, of what was committed until then, unless that one's
+    is another than 0."""
 
     offsets: int
     exit_status: int
 
 
 class RunEnded(_Event, frozen=True, kw_only=True, tag="run_ended"):
-    """The last event of a driver."""
+    """The last event of a driver; one of a group also has it for each member that ends there."""
 
     exit_status: int
 

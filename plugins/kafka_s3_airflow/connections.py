@@ -26,6 +26,8 @@ _LOCAL_SPARK: Final = """--conn-json '{"conn_type":"spark","host":"local[2]"}'""
 
 #: Finds a connection by its id.
 Find = Callable[[str], Connection | None]
+#: Finds a secret by its name.
+FindSecret = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +38,31 @@ class FromAirflow:
     driver_context: DriverContext
 
 
-def load_connector(path: Path, *, only_looks: bool = False, find: Find | None = None) -> FromAirflow:
+def load_connector(
+    path: Path, *, only_looks: bool = False, find: Find | None = None, secrets: FindSecret | None = None
+) -> FromAirflow:
     """A connector file's settings with Airflow's connections and secrets; `ConfigurationError` with every problem.
 
     `only_looks`: for a process that exports nothing, the api-server. What the environment does not allow it by name it
-    neither looks up nor imports. `find`: looks connections up, where it is known to somebody who asks for many.
+    neither looks up nor imports. `find`, `secrets`: of somebody who loads many connectors, and remembers answers.
     """
-    find = find or find_connection
+    find, find_one = find or find_connection, secrets or find_secret
     known = outline(path)
     _check_named(path, known, find)
     kafka, aws = _kafka(known.kafka_conn_id, find), _aws(known.aws_conn_id, find)
-    secrets: dict[str, str] = {}
+    told: dict[str, str] = {}
 
     def look_up(name: str) -> str | None:
-        secret = _secret(name)
+        secret = find_one(name)
         if secret is not None:
-            secrets[name] = secret
+            told[name] = secret
         return secret
 
     lookups = lookups_of(os.environ, secrets=look_up, only_looks=only_looks)
     loaded = load(path, lookups=lookups, kafka_connection=kafka, aws_connection=aws)
     for text in loaded.settings.hidden:
         mask_secret(text)  # in the task's log, to which the driver's output goes too
-    return FromAirflow(loaded.settings, DriverContext(kafka=kafka, aws=aws, secrets=secrets))
+    return FromAirflow(loaded.settings, DriverContext(kafka=kafka, aws=aws, secrets=told))
 
 
 def _check_named(path: Path, known: Outline, find: Find) -> None:
@@ -165,7 +169,7 @@ def _object(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _secret(name: str) -> str | None:
+def find_secret(name: str) -> str | None:
     """`${secrets:NAME}`: an Airflow variable of that name, else the password of a connection of that name."""
     secret: str | None = Variable.get(name, default=None)
     if secret is None:

@@ -84,9 +84,11 @@ def dags_of(
     dags = [dag for each in connectors for dag in _dags_of(each, environment, arguments)]
     groups: dict[str, list[Connector]] = {}
     for each in every:
-        if each.group is not None and wanted in (None, group_id(each.group)):
+        if each.group is not None:
             groups.setdefault(each.group, []).append(each)
-    dags += [dag for group, members in groups.items() for dag in _dags_of_group(group, members, environment, arguments)]
+    for group, members in groups.items():
+        if wanted in (None, group_id(group), *(each.dag_id for each in members)):  # what is wrong with it they say
+            dags += _dags_of_group(group, members, environment, arguments)
     return {dag.dag_id: dag for dag in dags if wanted in (None, dag.dag_id)}
 
 

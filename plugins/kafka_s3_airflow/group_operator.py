@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_s3.attempts import Raised, attempt
-from kafka_s3.errors import EXIT_DONE, EXIT_UNEXPECTED, ExporterError
+from kafka_s3.errors import EXIT_CONFIGURATION, EXIT_DONE, EXIT_UNEXPECTED, ExporterError
+from kafka_s3.settings.spark import CONN_ID, SparkSettings
 from kafka_s3.spark.driver_context import GroupContext, Member
 from kafka_s3.spark.scratch import scratch
 from kafka_s3.spark.submit import driver_environment
 from kafka_s3_airflow.driver_output import GroupOutput
-from kafka_s3_airflow.group_tasks import FAILED, Members, load_each, narrowed, spark_of
+from kafka_s3_airflow.group_tasks import FAILED, Members, load_each, narrowed
 from kafka_s3_airflow.guard import die_with_supervisor
 from kafka_s3_airflow.operators import ExportOperator, find_spark_submit, is_local
 from kafka_s3_airflow.tasks import NO_RETRY
 
 if TYPE_CHECKING:
+    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
     from airflow.sdk import Context
 
     from kafka_s3_airflow.lineage import Lineage
@@ -33,73 +36,85 @@ class GroupExportOperator(ExportOperator):
     """Runs `jobs/export.py` for the members of a group that have something to do. Fails if one of them does, at once
     if a retry can cure none; a retry finds nothing to do for those that are done."""
 
+    operator_extra_links = ()  # the page shows commits of one connector
+    way_out = "Make two groups of it."
+
     def __init__(self, *, group: str, members: Members, **arguments: Any) -> None:
         super().__init__(connector=group, **arguments)
         self.group = group
         self._members = members
-        self._asked: dict[str, str] = {}
 
     def execute(self, context: Context) -> None:
         """As one connector's: no secret is in the command line, in Spark's configuration or in a log."""
         from kafka_s3_airflow.connections import check_spark
 
         die_with_supervisor()
-        self.take_connection(spark_of(self._members))
         connection = check_spark(self._conn_id)
-        ended = _Ended()
-        for_here, for_spark = self._load(context, ended)
+        ended = _Ended(self._wanted(context))
+        members, asked = self._load(ended)
         self.application_args = self._arguments(context)
         self._spark_binary = find_spark_submit(connection, os.environ)
-        output = GroupOutput()
-        hook = self._hook_with_conf(self._asked, output)
+        before, output = GroupOutput(), GroupOutput()
+        hook = self._hook_with_conf(asked, output)
         with scratch(os.environ) as folder:
             environment = driver_environment(os.environ, folder, local=is_local(hook))
-            if for_here:
-                here = GroupOutput()
-                given = {**environment, **GroupContext(tuple(for_here)).to_environment()}
-                status = self._run_without_spark(given, here)
-                ended.take(here, for_here, status)
-                for_spark += [each for each in for_here if each.name in here.waiting]
+            here = [each.member for each in members if not each.is_for_spark]
+            if here:
+                given = {**environment, **GroupContext(tuple(here)).to_environment()}
+                ended.take(before, here, self._run_without_spark(given, before))
+            for_spark = [each.member for each in members if each.is_for_spark or each.member.name in before.waiting]
             if for_spark:
                 given = {**environment, **GroupContext(tuple(for_spark)).to_environment()}
-                status = EXIT_DONE
-                try:
-                    self._submit(hook, given, output)
-                except AirflowException as error:
-                    self._refuse_to_go_on()
-                    if output.exit_status is None and not output.reason:
-                        output.reasons[""] = [str(error)]
-                    status = EXIT_UNEXPECTED
-                ended.take(output, for_spark, status)
+                ended.take(output, for_spark, self._submit_all(hook, given, output))
         if ended.failed:
             context["ti"].xcom_push(key=FAILED, value=ended.failed)
-            raise ended.error(len(for_here) + len(for_spark))
+            raise ended.error()
 
-    def _load(self, context: Context, ended: _Ended) -> tuple[list[Member], list[Member]]:
-        """The members that have something to do: those that may need no Spark, and those that are always on it."""
+    def _wanted(self, context: Context) -> Members:
+        """The members that `plan` found something to do for, the smallest plan first; all, where it did not say."""
         ti: Any = context["ti"]
         planned = ti.xcom_pull(task_ids=f"{self.task_id.removesuffix('export')}plan")
         wanted = narrowed(context, self._members)
-        if isinstance(planned, Mapping):  # in its order: the smallest first
-            wanted = {name: wanted[name] for name in planned if name in wanted}
-        here: list[Member] = []
-        on_spark: list[Member] = []
-        for name, loaded in load_each(wanted):
+        return {name: wanted[name] for name in planned if name in wanted} if isinstance(planned, Mapping) else wanted
+
+    def _load(self, ended: _Ended) -> tuple[list[_Loaded], dict[str, str]]:
+        """The members in their order, and what they ask of Spark together; those that are wrong have failed."""
+        members: list[_Loaded] = []
+        spark: dict[str, SparkSettings] = {}
+        for name, loaded in load_each(ended.members):
             if isinstance(loaded, Raised):
                 status = loaded.error.exit_status if isinstance(loaded.error, ExporterError) else EXIT_UNEXPECTED
                 ended.fail(name, status, str(loaded.error))
                 self.log.error("%s: %s", name, loaded.error)
                 continue
-            self._ask(name, loaded.settings.spark.conf)
-            kept = on_spark if not loaded.settings.limits.spark_records_min else here
-            kept.append(Member(name, wanted[name], loaded.driver_context))
-        return here, on_spark
+            spark[name] = loaded.settings.spark
+            member = Member(name, ended.members[name], loaded.driver_context)
+            members.append(_Loaded(member, is_for_spark=not loaded.settings.limits.spark_records_min))
+        return members, self._asked(spark)
 
-    def _ask(self, member: str, conf: Iterable[tuple[str, str]]) -> None:
-        """Members share one application: what one of them asks of Spark all have, and the first to ask decides."""
-        for name, value in conf:
-            if self._asked.setdefault(name, value) != value:
-                self.log.warning("%s: %s=%s is not what the group has: %s", member, name, value, self._asked[name])
+    def _asked(self, spark: Mapping[str, SparkSettings]) -> dict[str, str]:
+        """Members share one application: what one of them asks of Spark all have, and the first by name decides."""
+        asked: dict[str, str] = {}
+        for member, settings in sorted(spark.items()):
+            for name, value in settings.conf:
+                if asked.setdefault(name, value) != value:
+                    self.log.warning("%s: %s=%s is not what the group has: %s", member, name, value, asked[name])
+            if settings.conn_id != self._conn_id:
+                self.log.warning(
+                    "%s: %s=%s is not what the group has: %s", member, CONN_ID, settings.conn_id, self._conn_id
+                )
+        return asked
+
+    def _submit_all(self, hook: SparkSubmitHook, environment: Mapping[str, str], output: GroupOutput) -> int:
+        """Run the driver on Spark; an exit status for those of its members of whom it tells nothing."""
+        try:
+            self._submit(hook, environment, output)
+        except AirflowException as error:
+            self._refuse_to_go_on()
+            if output.exit_status is None and not output.reason:
+                output.reasons[""] = [str(error)]
+            return EXIT_CONFIGURATION if isinstance(error, AirflowFailException) else EXIT_UNEXPECTED
+        return EXIT_DONE
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Lineage | None:
         """Of all members together; one that cannot be asked now is left out."""
@@ -116,10 +131,19 @@ class GroupExportOperator(ExportOperator):
         return {"--group": self.group}
 
 
-class _Ended:
-    """How members ended: of those that failed, the exit status and why."""
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A member that has something to do; `is_for_spark`: it does all of it on Spark."""
 
-    def __init__(self) -> None:
+    member: Member
+    is_for_spark: bool
+
+
+class _Ended:
+    """How members ended, those that had something to do: of those that failed, the exit status and why."""
+
+    def __init__(self, members: Members) -> None:
+        self.members = members
         self.failed: dict[str, int] = {}
         self._reasons: dict[str, str] = {}
 
@@ -145,13 +169,13 @@ class _Ended:
             if found:
                 self.fail(each.name, found, reason)
 
-    def error(self, count: int) -> AirflowException:
+    def error(self) -> AirflowException:
         """Final if no retry can cure any of them."""
         by_name = sorted(self.failed.items())
         lines = [f"{name} ({status}): {self._first(name)}" for name, status in by_name[:REASONS_MAX]]
         if len(by_name) > REASONS_MAX:
             lines.append(f"and {', '.join(name for name, _ in by_name[REASONS_MAX:])}: see the log above")
-        said = "\n".join([f"{len(by_name)} of {max(count, len(by_name))} connectors failed:", *lines])
+        said = "\n".join([f"{len(by_name)} of {len(self.members)} connectors failed:", *lines])
         is_final = all(status in NO_RETRY for status in self.failed.values())
         return (AirflowFailException if is_final else AirflowException)(said)
 

@@ -19,9 +19,8 @@ from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_s3.attempts import Raised, attempt
-from kafka_s3.settings import outline
 from kafka_s3_airflow.assets import Announced, announce_all
-from kafka_s3_airflow.tasks import SPARK_CONNECTION, failed_before, interval_of
+from kafka_s3_airflow.tasks import failed_before, interval_of, refuse_misspelt
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -42,6 +41,7 @@ CONNECTORS: Final = "connectors"
 FAILED: Final = "failed"
 #: Members at once: each has a client of Kafka's and one of the store's meanwhile, and waits for both.
 AT_ONCE: Final = 8
+_NAMED_MAX: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Said:
     offsets: int | None = None
 
 
-def plan(members: Members) -> dict[str, int | None]:
+def plan(members: Members, spark_conn_id: str) -> dict[str, int | None]:
     """Write down what the run exports of each member; if of none anything is new, `export` is skipped.
 
     Of each that has something to do: how many offsets, the fewest first; `None` of one that could not be planned.
@@ -63,7 +63,7 @@ def plan(members: Members) -> dict[str, int | None]:
 
     context = get_current_context()
     wanted = narrowed(context, members)
-    check_spark(spark_of(wanted))
+    check_spark(spark_conn_id)  # here already, or only `export` would say it
     request = RunRequest(context["run_id"], context["ti"].try_number, interval_of(context), int(time.time() * 1000))
     found: dict[str, int | None] = {}
     announced: list[Announced] = []
@@ -118,27 +118,22 @@ def narrowed(context: Context, members: Members) -> Members:
     """The members that the run is for: all, or those that its parameter names."""
     wanted = context["params"].get(CONNECTORS) or []
     unknown = sorted({str(each) for each in wanted} - members.keys())
+    some = ", ".join(itertools.islice(sorted(members), _NAMED_MAX)) + (", …" if len(members) > _NAMED_MAX else "")
+    refuse_misspelt(context, CONNECTORS, f", a list of some of these: {some}")
     if unknown:
-        some = ", ".join(itertools.islice(sorted(members), 20))
         raise AirflowFailException(
             f"The run's parameter {CONNECTORS} names what is not in the group: {', '.join(unknown)}. In it are: {some}."
         )
     return {name: path for name, path in members.items() if not wanted or name in wanted}
 
 
-def spark_of(members: Members) -> str:
-    """The Spark connection of a group's one application: that of its first member."""
-    first = next((Path(path) for path in members.values()), None)
-    return SPARK_CONNECTION if first is None or not first.is_file() else outline(first).spark_conn_id
-
-
 def load_each(members: Members) -> Iterator[tuple[str, FromAirflow | Raised]]:
-    """Members with what Airflow has for them. Each connection is asked for once, in this thread."""
-    from kafka_s3_airflow.connections import find_connection, load_connector
+    """Members with what Airflow has for them. Each connection and secret is asked for once, in this thread."""
+    from kafka_s3_airflow.connections import find_connection, find_secret, load_connector
 
-    find = functools.cache(find_connection)
+    find, secrets = functools.cache(find_connection), functools.cache(find_secret)
     for name, path in members.items():
-        yield name, attempt(load_connector, Path(path), find=find)
+        yield name, attempt(load_connector, Path(path), find=find, secrets=secrets)
 
 
 def _each(members: Members, do: Callable[[str, Exporter], Said]) -> Iterator[tuple[str, Said | Raised]]:

@@ -74,12 +74,13 @@ def group_dag(
     params: Mapping[str, Param],
     default_args: Mapping[str, Any],
 ) -> DAG:
-    """The DAG of some connectors of one schedule."""
+    """The DAG of some connectors of one schedule. Its Spark is that of the first by name."""
+    members = sorted(members, key=lambda each: each.outline.name)
     paths = {each.outline.name: each.path for each in members}
+    spark = str(default_args.get("conn_id") or members[0].outline.spark_conn_id)
     owners = {each.outline.owner for each in members}
     [owner, *others] = owners
     given = {**({} if others or owner is None else {"owner": owner}), **default_args}
-    names = sorted(paths)
     tags = {tag for each in members for tag in each.outline.tags}
     with DAG(
         group_id(group),
@@ -95,7 +96,7 @@ def group_dag(
                 [],
                 type=["array", "null"],
                 items={"type": "string"},
-                examples=names[:_SHOWN_MAX],
+                examples=list(paths)[:_SHOWN_MAX],
                 title="Connectors",
                 description="Only these connectors of the group; all unless some are named.",
             ),
@@ -104,12 +105,22 @@ def group_dag(
         default_args=given,
     ) as dag:
         topics = {each.outline.name: each.outline.topics for each in members}
-        plan = _plan(group, paths, topics, given)
+        plan = _plan(group, paths, topics, given, spark)
         export = GroupExportOperator(
-            task_id="export", group=group, members=paths, max_active_tis_per_dag=1, pool=pool_of(default_args)
+            task_id="export",
+            group=group,
+            members=paths,
+            conn_id=spark,
+            max_active_tis_per_dag=1,
+            pool=pool_of(default_args),
         )
         complete = _complete(group, paths, topics, given)
-        outcome = EmptyOperator(task_id="outcome", trigger_rule=TriggerRule.NONE_FAILED)
+        outcome = EmptyOperator(
+            task_id="outcome",
+            trigger_rule=TriggerRule.NONE_FAILED,
+            on_execute_callback=None,  # with a callback to call it would take a worker
+            on_success_callback=None,
+        )
         plan >> export >> complete >> outcome
         export >> outcome
     dag.validate()  # type: ignore[no-untyped-call]
@@ -119,7 +130,9 @@ def group_dag(
 # The tasks' functions hold the members: as arguments, which Airflow stores and renders, a thousand would be a burden.
 
 
-def _plan(group: str, paths: Members, topics: Mapping[str, Sequence[str]], default_args: Mapping[str, Any]) -> Any:
+def _plan(
+    group: str, paths: Members, topics: Mapping[str, Sequence[str]], default_args: Mapping[str, Any], spark: str
+) -> Any:
     @task.short_circuit(
         task_id="plan",
         ignore_downstream_trigger_rules=False,
@@ -130,7 +143,7 @@ def _plan(group: str, paths: Members, topics: Mapping[str, Sequence[str]], defau
     def plan() -> dict[str, int | None]:
         from kafka_s3_airflow import group_tasks
 
-        return group_tasks.plan(paths)
+        return group_tasks.plan(paths, spark)
 
     return plan()
 
@@ -162,7 +175,7 @@ def _times(schedule: Schedule) -> str:
 
 
 def _document(group: str, members: Sequence[GroupMember]) -> str:
-    shown = sorted(members, key=lambda each: each.outline.name)[:_SHOWN_MAX]
+    shown = members[:_SHOWN_MAX]
     rows = "".join(f"| `{each.outline.name}` | {_topics(each.outline)} | `{each.outline.bucket}` |\n" for each in shown)
     more = f"\nand {len(members) - len(shown)} more.\n" if len(members) > len(shown) else ""
     return (

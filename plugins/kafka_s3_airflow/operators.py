@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,7 +47,9 @@ class ExportOperator(SparkSubmitOperator):
     `reexport`: the run's data interval is a window that is exported again, apart from the live export.
     """
 
-    operator_extra_links = (ExportLink(),)
+    operator_extra_links: tuple[ExportLink, ...] = (ExportLink(),)
+    #: What helps where connections and secrets do not fit into the driver's environment.
+    way_out = "Shorten what the connector's connections and secrets hold."
 
     def __init__(self, *, connector: str, conn_id: str | None = None, reexport: bool = False, **arguments: Any) -> None:
         conf = {**CONF, **(arguments.pop("conf", None) or {})}
@@ -124,7 +127,8 @@ class ExportOperator(SparkSubmitOperator):
         self._hook = hook
         try:
             self._refuse_to_go_on()
-            hook.submit(self.application, env=dict(environment), preexec_fn=die_with_parent)
+            with fits_into(environment, self.way_out):
+                hook.submit(self.application, env=dict(environment), preexec_fn=die_with_parent)
         except AirflowException as error:
             self._refuse_to_go_on()
             raise _explained(error, hook, output) from None
@@ -134,16 +138,17 @@ class ExportOperator(SparkSubmitOperator):
         python = environment["PYSPARK_DRIVER_PYTHON"]
         command = [python, str(self.application), "--without-spark", *(self.application_args or ())]
         self._refuse_to_go_on()
-        process = self._process = subprocess.Popen(  # noqa: S603  # our own program, its arguments as a list
-            command,
-            env=dict(environment),
-            preexec_fn=die_with_parent,
-            start_new_session=True,  # so that what it starts ends with it
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
+        with fits_into(environment, self.way_out):
+            process = self._process = subprocess.Popen(  # noqa: S603  # our own program, its arguments as a list
+                command,
+                env=dict(environment),
+                preexec_fn=die_with_parent,
+                start_new_session=True,  # so that what it starts ends with it
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+            )
         try:
             if self._is_told_to_end:  # before there was a process to end
                 _end(process)
@@ -198,6 +203,21 @@ class ExportOperator(SparkSubmitOperator):
 
         hook._process_spark_submit_log = follow_unless_told  # type: ignore[method-assign]
         return hook
+
+
+@contextmanager
+def fits_into(environment: Mapping[str, str], way_out: str) -> Iterator[None]:
+    """Whatever starts a process inside it says so in words where the environment is larger than Linux takes."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.E2BIG:
+            raise
+        size = sum(len(name) + len(value.encode()) + 2 for name, value in environment.items())
+        raise AirflowFailException(
+            f"The driver cannot start: its environment, connections and secrets included, has {size:,} bytes. Linux"
+            f" takes a quarter of the stack's limit (ulimit -s), and 128 KiB in one variable. {way_out}"
+        ) from None
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -59,7 +59,8 @@ def make_missing(dag_run: DagRun, pools: set[str], environment: Mapping[str, str
         why = f"Made by kafka-s3, where it was missing: how many exports run at once ({SLOTS_VARIABLE})."
         row = {"pool": name, "slots": slots, "description": why, "include_deferred": False}
         # An insert that failed would end the scheduler's own transaction, with all that is in it.
-        if session.execute(insert_if_absent(Pool, row, session.get_bind().dialect.name)).rowcount:
+        done: Any = session.execute(insert_if_absent(Pool, row, session.get_bind().dialect.name))
+        if done.rowcount:
             log.warning("The pool %s was missing: it is made, with %s slots. Change it as you like.", name, slots)
 
 

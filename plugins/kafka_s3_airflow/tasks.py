@@ -129,12 +129,18 @@ def interval_of(context: Context) -> Interval | None:
     until = context["params"].get(UNTIL, "interval")  # a DAG of somebody's own may lack the parameter
     if until not in UNTIL_VALUES:
         raise AirflowFailException(f"The run's parameter {UNTIL}={until} is not one of {', '.join(UNTIL_VALUES)}.")
-    for name in run.conf or {}:  # Airflow takes any name
-        if name not in context["dag"].params and difflib.get_close_matches(name.lower(), [UNTIL]):
-            raise AirflowFailException(f"The run's configuration sets {name}, which is not a parameter: write {UNTIL}.")
+    refuse_misspelt(context, UNTIL)
     if until == "now" or start is None or end is None or end <= start:
         return None
     return Interval(int(start.timestamp() * 1000), int(end.timestamp() * 1000))
+
+
+def refuse_misspelt(context: Context, parameter: str, values: str = "") -> None:
+    """Airflow takes any name in a run's configuration: refuse one that is almost a parameter's. `values`: a hint."""
+    for name in context["dag_run"].conf or {}:
+        if name not in context["dag"].params and difflib.get_close_matches(name.lower(), [parameter]):
+            message = f"The run's configuration sets {name}, which is not a parameter: write {parameter}{values}."
+            raise AirflowFailException(message)
 
 
 def failed_before(context: Context) -> list[str]:

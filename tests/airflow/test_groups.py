@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,10 +12,23 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_s3.spark.driver_context import VARIABLE_CHARS_MAX, DriverContext, GroupContext, Member
+from tests.airflow.test_connections import set_connection
 from tests.airflow.test_integrity import HEAVY, dags_of, healthy, serialized, write
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 NIGHTLY = "export.group=nightly\n"
+
+
+def made_of(folder: Path, **arguments: Any) -> dict[str, Any]:
+    from kafka_s3_airflow.dags import dags_of
+
+    return dags_of(folder, {}, **arguments)
+
+
+def context_of(conf: dict[str, Any] | None = None, **params: Any) -> Any:
+    """Of a run of a group: its configuration, and what its parameters have by it."""
+    known = {"until": "interval", "connectors": [], **params}
+    return {"params": known, "dag": SimpleNamespace(params=known), "dag_run": SimpleNamespace(conf=conf)}
 
 
 def test_a_group_is_one_dag(tmp_path: Path) -> None:
@@ -107,10 +122,12 @@ def test_the_page_finds_a_members_runs(tmp_path: Path) -> None:
 
 
 def test_a_thousand_members_are_handed_over() -> None:
-    """In variables that Linux takes, connections once; nothing is left for children of the driver."""
+    """In variables that Linux takes, what they share once; nothing is left for children of the driver."""
     kafka = {"bootstrap.servers": "broker:9092", "sasl.password": "x" * 1000}
+    secrets = {"store": "x" * 1000, "registry": "y" * 1000}
     members = tuple(
-        Member(f"m{n}", f"/c/m{n}.properties", DriverContext(kafka, None, {"s": str(n)})) for n in range(1000)
+        Member(f"m{n}", f"/c/m{n}.properties", DriverContext(kafka, None, {**secrets, "s": str(n)}))
+        for n in range(1000)
     )
     environment = {"PATH": "/bin", **GroupContext(members).to_environment()}
     assert max(map(len, environment.values())) <= VARIABLE_CHARS_MAX
@@ -127,8 +144,7 @@ def test_a_run_is_narrowed_to_some_members() -> None:
     members = {"a": "/a", "b": "/b"}
 
     def given(names: Any) -> dict[str, str]:
-        context: Any = SimpleNamespace(params={"connectors": names})
-        return dict(narrowed(vars(context), members))  # type: ignore[arg-type]
+        return dict(narrowed(context_of(connectors=names), members))
 
     assert given([]) == given(None) == members
     assert given(["b"]) == {"b": "/b"}
@@ -136,10 +152,102 @@ def test_a_run_is_narrowed_to_some_members() -> None:
         given(["a", "z"])
 
 
+@pytest.mark.parametrize("misspelt", ["connector", "Connectors", "conectors"])
+def test_a_misspelt_parameter_is_refused(misspelt: str) -> None:
+    """Airflow takes any name in a run's configuration, and the run would be of all members."""
+    from kafka_s3_airflow.group_tasks import narrowed
+
+    said = f"sets {misspelt}, which is not a parameter: write connectors, a list of some of these: a, b\\."
+    with pytest.raises(AirflowFailException, match=said):
+        narrowed(context_of({misspelt: ["a"]}), {"a": "/a", "b": "/b"})
+    assert set(narrowed(context_of({"ticket": 7}), {"a": "/a", "b": "/b"})) == {"a", "b"}
+
+
+def test_members_of_a_group_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a DAG that says why, in the worker's process too, which asks for that one alone."""
+    from kafka_s3_airflow import dags
+
+    write(tmp_path, "a.properties", "a", NIGHTLY)
+    write(tmp_path, "b.properties", "b", NIGHTLY)
+    environment = {"KAFKA_S3_RETRIES": "many"}
+    assert set(dags_of(tmp_path, environment)) == {"a", "b"}
+    monkeypatch.setattr(dags, "get_parsing_context", lambda: SimpleNamespace(dag_id="b"))
+    made = dags_of(tmp_path, environment)
+    assert set(made) == {"b"}
+    assert "KAFKA_S3_RETRIES=many" in made["b"].doc_md
+    assert set(dags_of(tmp_path)) == set(), "no DAG of its own where its group has one"
+
+
+def test_no_worker_runs_the_outcome(tmp_path: Path) -> None:
+    """Airflow would send it to one to call a callback, which the tasks before it have called."""
+    write(tmp_path, "a.properties", "a", NIGHTLY)
+    called = {"on_success_callback": print, "on_execute_callback": print, "on_failure_callback": print}
+    dag = made_of(tmp_path, default_args=called)["nightly__group"]
+    assert dag.task_dict["export"].has_on_success_callback
+    outcome = dag.task_dict["outcome"]
+    assert not any((outcome.has_on_success_callback, outcome.has_on_execute_callback, outcome.outlets, outcome.inlets))
+
+
+def test_a_groups_export_has_no_link(tmp_path: Path) -> None:
+    """The page shows the commits of one connector, so a link with the group's DAG would find nothing."""
+    write(tmp_path, "a.properties", "a", NIGHTLY)
+    write(tmp_path, "b.properties", "b")
+    made = dags_of(tmp_path)
+    links = {name: len(made[name].task_dict["export"].operator_extra_links) for name in made}
+    assert links == {"nightly__group": 0, "b": 1}
+
+
+def test_a_groups_spark_is_that_of_the_first_by_name(tmp_path: Path) -> None:
+    """Not by file, and whatever became of the files since; `plan` and `export` ask for the same."""
+    write(tmp_path, "1.properties", "b", f"{NIGHTLY}export.spark.conn.id=of_b\n")
+    write(tmp_path, "2.properties", "a", f"{NIGHTLY}export.spark.conn.id=of_a\n")
+    export = dags_of(tmp_path)["nightly__group"].task_dict["export"]
+    assert export._conn_id == "of_a"
+    assert made_of(tmp_path, default_args={"conn_id": "x"})["nightly__group"].task_dict["export"]._conn_id == "x"
+
+
+def test_what_members_ask_of_spark(capfd: pytest.CaptureFixture[str]) -> None:
+    """The first by name decides, however large the plans are; the log names who has something else."""
+    from kafka_s3.settings.spark import SparkSettings
+    from kafka_s3_airflow.group_operator import GroupExportOperator
+
+    a = SparkSettings("spark_default", (("spark.executor.memory", "1g"),))
+    b = SparkSettings("large", (("spark.executor.cores", "2"), ("spark.executor.memory", "2g")))
+    operator = GroupExportOperator(task_id="export", group="nightly", members={"a": "/a", "b": "/b"})
+    for spark in ({"a": a, "b": b}, {"b": b, "a": a}):
+        asked = operator._asked(spark)
+        assert asked == {"spark.executor.memory": "1g", "spark.executor.cores": "2"}
+        said = capfd.readouterr().out
+        assert "b: spark.executor.memory=2g is not what the group has: 1g" in said
+        assert "b: export.spark.conn.id=large is not what the group has: spark_default" in said
+        assert " a: " not in said
+
+
+def test_more_than_linux_takes(monkeypatch: pytest.MonkeyPatch, airflow_db: None) -> None:
+    """A driver whose environment is too large to start is a sentence without a secret, and no retry."""
+    from kafka_s3_airflow.driver_output import GroupOutput
+    from kafka_s3_airflow.group_operator import GroupExportOperator
+    from kafka_s3_airflow.operators import find_spark_submit
+
+    set_connection(monkeypatch, "spark_default", conn_type="spark", host="local[2]")
+    members = tuple(
+        Member(f"m{n}", "/c", DriverContext({"sasl.password": f"{n}" * 5000}, None, {})) for n in range(1000)
+    )
+    environment = {"PYSPARK_DRIVER_PYTHON": sys.executable, **GroupContext(members).to_environment()}
+    operator = GroupExportOperator(task_id="export", group="nightly", members={})
+    said = r"its environment, connections and secrets included, has 1\d,\d{3},\d{3} bytes\. .* Make two groups of it\."
+    with pytest.raises(AirflowFailException, match=said) as raised:
+        operator._run_without_spark(environment, GroupOutput())
+    assert "12312" not in str(raised.value)
+    output = GroupOutput()
+    operator._spark_binary = find_spark_submit(None, os.environ)
+    assert operator._submit_all(operator._hook_with_conf({}, output), environment, output) == 78
+    assert "Make two groups of it." in output.reasons[""][0]
+
+
 def test_building_a_group_is_cheap() -> None:
     """Nothing heavy is imported, as for other DAGs."""
     import subprocess
-    import sys
 
     code = "import sys, kafka_s3_airflow.groups; print([each for each in sys.argv[1:] if each in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code, *HEAVY], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""The driver: one run of one connector, on Spark, or in this process while its plans are small."""
+"""The driver: one run of one connector, or of a group, on Spark, or in this process while plans are small."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     (docs/protocol.md#exit-statuses).
 
     With `--without-spark` it ends with `SparkNeeded` and 0 in front of the first plan that is worth a JVM: the plan is
-    in the bucket, nothing of it is done, and a driver on Spark goes on with the same run. With `--group`
-    each member that comes to such a plan says so, and the others go on.
+    in the bucket, nothing of it is done, and a driver on Spark goes on with the same run. With `--group` a member that
+    comes to such a plan ends so, and the others go on; the driver itself ends with `RunEnded` (`group.exit_status`).
     """
     arguments = _parser().parse_args(argv)
     die_with_parent()

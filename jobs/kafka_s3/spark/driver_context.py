@@ -9,11 +9,13 @@ import itertools
 import json
 from collections.abc import Mapping, MutableMapping
 from dataclasses import asdict, dataclass, field
-from typing import Final
+from typing import Any, Final, TypeVar
 
 VARIABLE: Final = "KAFKA_S3_HANDOVER"
 #: Linux takes 128 KiB in one variable; a group's context is spread over as many as it needs.
 VARIABLE_CHARS_MAX: Final = 100_000
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +47,25 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class GroupContext:
-    """The members of a group that its driver runs, in their order. Connections that they share are handed over once."""
+    """The members of a group that its driver runs, in their order. What they share is handed over once: connections,
+    and the values of secrets."""
 
     members: tuple[Member, ...] = ()
 
     def to_environment(self) -> dict[str, str]:
         connections: list[Mapping[str, str] | None] = []
+        secrets: list[str] = []
         members = [
             {
                 "name": each.name,
                 "path": each.path,
                 "kafka": _index(connections, each.context.kafka),
                 "aws": _index(connections, each.context.aws),
-                "secrets": dict(each.context.secrets),
+                "secrets": {name: _index(secrets, value) for name, value in each.context.secrets.items()},
             }
             for each in self.members
         ]
-        text = json.dumps({"connections": connections, "members": members})
+        text = json.dumps({"connections": connections, "secrets": secrets, "members": members})
         starts = range(0, len(text), VARIABLE_CHARS_MAX)
         return {f"{VARIABLE}_{n}": text[start : start + VARIABLE_CHARS_MAX] for n, start in enumerate(starts)}
 
@@ -73,21 +77,17 @@ class GroupContext:
         if not text:
             return cls()
         given = json.loads(text)
-        connections = given["connections"]
-        return cls(
-            tuple(
-                Member(
-                    each["name"],
-                    each["path"],
-                    DriverContext(connections[each["kafka"]], connections[each["aws"]], each["secrets"]),
-                )
-                for each in given["members"]
-            )
-        )
+        connections, secrets = given["connections"], given["secrets"]
+
+        def context(member: Mapping[str, Any]) -> DriverContext:
+            values = {name: secrets[place] for name, place in member["secrets"].items()}
+            return DriverContext(connections[member["kafka"]], connections[member["aws"]], values)
+
+        return cls(tuple(Member(each["name"], each["path"], context(each)) for each in given["members"]))
 
 
-def _index(connections: list[Mapping[str, str] | None], one: Mapping[str, str] | None) -> int:
-    """Where a connection is among those that are known, to which a new one is added."""
-    if one not in connections:
-        connections.append(one)
-    return connections.index(one)
+def _index(shared: list[Value], one: Value) -> int:
+    """Where a value is among those that are shared, to which a new one is added."""
+    if one not in shared:
+        shared.append(one)
+    return shared.index(one)
