@@ -16,9 +16,14 @@ from botocore.config import Config
 from botocore.credentials import AssumeRoleCredentialFetcher, CredentialProvider, DeferredRefreshableCredentials
 from botocore.exceptions import BotoCoreError, ClientError
 
-from kafka_s3.errors import ConfigurationError
+from kafka_s3.adapters.retry_policy import S3, Again, again
+from kafka_s3.adapters.s3.translation import is_temporary
+from kafka_s3.errors import ConfigurationError, ExporterError, KafkaUnavailable
 from kafka_s3.settings.kafka_tokens import MskLogin
 
+#: How librdkafka is told, in a text, that no retry makes a token: `client.py` looks for it.
+REFUSED: Final = "AWS refuses the login for Amazon MSK"
+_CORRECT: Final = "Correct sasl.jaas.config (awsProfileName, awsRoleArn), or AWS's environment where the exporter runs."
 _STS: Final = Config(connect_timeout=10, read_timeout=30, retries={"total_max_attempts": 3, "mode": "standard"})
 
 #: What librdkafka's client wants of a callback: a token and when it expires, in seconds since the epoch.
@@ -26,30 +31,54 @@ Token = tuple[str, float]
 
 
 def msk_tokens(login: MskLogin) -> Callable[[str], Token]:
-    """A callback that makes tokens; `ConfigurationError` where none can be made."""
+    """A callback that makes tokens. One is made at once, since librdkafka's client waits ten seconds for its first and
+    then says nothing of why: `ConfigurationError` where none can be made, `KafkaUnavailable` where AWS does not answer.
+    """
     if importlib.util.find_spec("aws_msk_iam_sasl_signer") is None:
         raise ConfigurationError(
             "sasl.mechanism=AWS_MSK_IAM takes aws-msk-iam-sasl-signer-python, which is not installed here.",
             next="Run pip install 'kafka-s3[msk]'.",
         )
-    if _region(login) is None:
-        raise ConfigurationError(
-            "The region of the MSK cluster is not known: bootstrap.servers are not Amazon's own names.",
-            next="Set AWS_REGION where the exporter runs, Spark's executors among it.",
-        )
+    _make(login)
     return functools.partial(_token, login)
 
 
 def _token(login: MskLogin, _: str) -> Token:
+    try:
+        return _make(login)
+    except ExporterError as error:
+        # Its text becomes librdkafka's, and so that of the error of whoever waits for the connection.
+        raise ValueError(error.what) from None
+
+
+def _make(login: MskLogin) -> Token:
     from aws_msk_iam_sasl_signer import MSKAuthTokenProvider
 
     signer: Any = MSKAuthTokenProvider
     try:
-        made, expires_ms = signer.generate_auth_token_from_credentials_provider(_region(login), _Signing(login))
+        region = _region(login)
+        if region is None:
+            raise ConfigurationError(
+                "The region of the MSK cluster is not known: bootstrap.servers are not Amazon's own names.",
+                next="Set AWS_REGION where the exporter runs, Spark's executors among it.",
+            )
+        made, expires_ms = signer.generate_auth_token_from_credentials_provider(region, _Signing(login))
     except (BotoCoreError, ClientError) as error:
-        # Its text becomes librdkafka's, and so that of the error of whoever waits for the connection.
-        raise ValueError(f"{login.role_arn or 'AWS'}: {error}") from None
+        who = login.role_arn or login.profile or "the AWS credentials"
+        said = str(error).rstrip(".")
+        if _is_final(error):
+            raise ConfigurationError(f"{REFUSED} of {who}: {said}.", next=_CORRECT) from None
+        raise KafkaUnavailable(f"AWS gave no token for Amazon MSK to {who}: {said}.") from None
     return str(made), expires_ms / 1000
+
+
+def _is_final(error: BotoCoreError | ClientError) -> bool:
+    """Whether the same question is refused again: keys or a role that are wrong, and nobody who did not answer."""
+    if isinstance(error, ClientError):
+        code = str(error.response.get("Error", {}).get("Code", ""))
+        status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+        return again(S3, code, status) is Again.NO
+    return not is_temporary(error)
 
 
 class _Signing(CredentialProvider):
@@ -62,10 +91,7 @@ class _Signing(CredentialProvider):
         self._login = login
 
     def load(self) -> Any:
-        found = _credentials(self._login)
-        if found is None:
-            raise ValueError("no AWS credentials were found to sign a token for MSK with")
-        return found.get_frozen_credentials()  # all parts of one set
+        return _credentials(self._login).get_frozen_credentials()  # all parts of one set
 
 
 @functools.lru_cache(maxsize=16)
@@ -80,14 +106,15 @@ def _region(login: MskLogin) -> str | None:
 
 @functools.lru_cache(maxsize=16)
 def _credentials(login: MskLogin) -> Any:
+    """Raises where there are none, since only answers are remembered: a machine may have some a moment later."""
     session = _session(login)
-    if login.role_arn is None:
-        return session.get_credentials()
-    if login.access_key_id is not None and login.secret_access_key is not None:
+    if login.role_arn is not None and login.access_key_id is not None and login.secret_access_key is not None:
         session.set_credentials(login.access_key_id, login.secret_access_key, login.session_token)
     source = session.get_credentials()
     if source is None:
-        return None
+        raise ConfigurationError(f"{REFUSED}: no AWS credentials were found to sign a token with.", next=_CORRECT)
+    if login.role_arn is None:
+        return source
     who = {"RoleSessionName": login.session_name}
     if login.external_id is not None:
         who["ExternalId"] = login.external_id

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
 
-from kafka_s3.adapters.msk import msk_tokens
+from kafka_s3.adapters.msk import REFUSED, msk_tokens
 from kafka_s3.errors import ConfigurationError, DataLoss, ExporterError, KafkaUnavailable, TopicMissing
 from kafka_s3.settings.kafka import KafkaSettings
 
@@ -39,10 +39,10 @@ GROUP = {KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.COORDINATOR_NOT_AVAIL
 VAGUE = {KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN}
 
 
-#: What librdkafka says where there is no token, and what in it is final: the words of OAuth 2.0 and of AWS.
+#: What librdkafka says where there is no token, and what in it is final: the words of OAuth 2.0, and ours of AWS.
 _NO_TOKEN: Final = "Failed to acquire SASL OAUTHBEARER token"  # noqa: S105
 _TOKEN_REFUSED: Final = re.compile(
-    r"invalid_\w+|unauthorized_client|unsupported_grant_type|access_denied|AccessDenied|no AWS credentials"
+    r"invalid_\w+|unauthorized_client|unsupported_grant_type|access_denied|" + re.escape(REFUSED)
 )
 #: TLS's own alerts of a broker that wants another certificate, or any: librdkafka takes them for a broken connection.
 _CERTIFICATE_REFUSED: Final = re.compile(r"alert (bad|unsupported) certificate\b|alert (certificate \w+|unknown ca)\b")
