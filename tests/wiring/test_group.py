@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, Producer
 
 from kafka_s3.events import Event, GroupNotSet
 from kafka_s3.export.run import run
+from kafka_s3.export.show_positions import show_positions
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.sentences import sentence
 from kafka_s3.settings import Settings, from_mapping
@@ -88,3 +89,27 @@ def test_a_group_with_members_is_left_alone(settings: Settings, kafka: KafkaBrok
         (told,) = exported(theirs)
         assert "1 of its members are alive: set export.consumer.group.id" in sentence(told)
         assert shown(settings, group) == {}
+
+
+def test_a_group_is_not_asked_after_a_failure(settings: Settings, kafka: KafkaBroker, topic_name: str) -> None:
+    """A run of several commits asks once, says once why not, and the next run asks again."""
+    asked: list[int] = []
+    produce(kafka, topic_name, 0, 3)
+    small = replace(settings, limits=replace(settings.limits, batch_records_max=1))
+    exporter = replace(make_exporter(small), show=lambda _: asked.append(1) or "not allowed")  # type: ignore[func-returns-value]
+    for runs in (1, 2):
+        told: list[Event] = []
+        run(exporter, request(f"run-{runs}"), make_local_execute(small), told.append)
+        assert (len(asked), sum(isinstance(each, GroupNotSet) for each in told)) == (runs, 1)
+        produce(kafka, topic_name, 0, 3)
+
+
+def test_no_positions_are_nothing_to_show(settings: Settings, kafka: KafkaBroker, topic_name: str) -> None:
+    """A commit of topics that the connector no longer asks for leaves the group alone."""
+    produce(kafka, topic_name, 0, 1)
+    assert exported(settings) == []
+    newest = make_exporter(settings).log.newest()
+    assert newest is not None
+    told: list[Event] = []
+    show_positions(make_exporter(replace(settings, topics=("another",))), newest.entry, told.append)
+    assert told == []

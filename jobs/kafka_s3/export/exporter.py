@@ -50,4 +50,18 @@ class Exporter:
 
     def at_work(self) -> Exporter:
         """The same for one program, which is fenced if the log is begun anew meanwhile (docs/protocol.md#epochs)."""
-        return replace(self, opened=self.log)
+        show = None if self.show is None else _until_it_fails(self.show)
+        return replace(self, opened=self.log, show=show)
+
+
+def _until_it_fails(show: Show) -> Show:
+    """The same for one run: what was not possible after one commit is not tried, and waited for, after each."""
+    has_failed = False
+
+    def shown(positions: Mapping[TopicPartition, int]) -> str | None:
+        nonlocal has_failed
+        why = None if has_failed else show(positions)
+        has_failed = has_failed or why is not None
+        return why
+
+    return shown

@@ -14,5 +14,5 @@ def show_positions(exporter: Exporter, entry: Entry, tell: Tell) -> None:
         return
     asked = {topic: state for topic, state in entry.topics.items() if exporter.settings.exports(topic)}
     positions = {TopicPartition(topic, p): at for topic, state in asked.items() for p, at in state.positions.items()}
-    if why := exporter.show(positions):
+    if positions and (why := exporter.show(positions)):
         tell(GroupNotSet(seq=entry.seq, reason=why))
