@@ -50,10 +50,15 @@ def no_python():
     spark.pythonExec = "/no/python"
     in_task(int)()
 
+def no_memory():
+    said = "Cannot run program \\"python3\\": error=12, Cannot allocate memory"
+    raise Py4JError("java.io.IOException: " + said)
+
 found = {}
 for name, fail in {
     "bug": in_task(bug), "killed": in_task(killed), "disk": disk, "folder": folder, "words": words,
     "other python": other_python, "no python": no_python,
+    "no memory": no_memory,
 }.items():
     try:
         fail()
@@ -155,3 +160,10 @@ def java_error(exception: Any, text: str) -> Any:
             return text
 
     return Error()
+
+
+def test_a_worker_without_memory_is_tried_again(failures: dict[str, tuple[bool, str, int]]) -> None:
+    """Its Python is there; Java's words for errno 12 are taken from a machine that had no memory left."""
+    _, said, status = failures["no memory"]
+    assert "Cannot allocate memory" in said
+    assert status == 75

@@ -23,7 +23,8 @@ _FULL_DISK: Final = (
 )
 _CAUSES_MAX: Final = 20
 #: How Spark says that a worker has no Python to start, or another one than the driver: it has no classes for them.
-_NO_PYTHON: Final = re.compile(r'Cannot run program "([^"]*)"[^\n]*')
+#: Java adds errno: a program that is not there (2) or not allowed (13) stays so, and memory (12) may be free again.
+_NO_PYTHON: Final = re.compile(r'Cannot run program "([^"]*)"[^\n]*\berror(?:=|: )(?:2|13)\b')
 _OTHER_PYTHON: Final = re.compile(r"\[PYTHON_VERSION_MISMATCH\] ([^\n]*?version[^\n,]*)")
 
 
