@@ -160,6 +160,23 @@ def test_a_web_identity_of_airflow(aws: Aws, tmp_path: Path) -> None:
         of_airflow(aws, **method).put_if_absent("k", b"body")
 
 
+def test_a_web_identity_at_a_fips_endpoint(aws: Aws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """STS is asked where the connection says, seen by a proxy that hangs up."""
+    monkeypatch.delenv("AWS_ENDPOINT_URL_STS")
+    monkeypatch.setenv("HTTPS_PROXY", aws.server.url)
+    aws.server.answers = [None] * 5
+    (tmp_path / "token").write_text("a-token")
+    connection = {
+        "role_arn": ROLE_ARN,
+        "assume_role_method": "assume_role_with_web_identity",
+        "assume_role_with_web_identity_token_file": str(tmp_path / "token"),
+        "use_fips_endpoint": "true",
+    }
+    with pytest.raises(StoreUnavailable, match="2 tries"):
+        S3Store(from_mapping(BASE, offline=True, aws_connection=connection).settings.s3).put_if_absent("k", b"body")
+    assert [seen.path for seen in aws.seen] == ["sts-fips.eu-central-1.amazonaws.com:443"] * 2
+
+
 def test_a_role_of_airflow_that_may_not_be_assumed(aws: Aws) -> None:
     """It is refused in a sentence with the role, as one of the connector's file is."""
     aws.server.answers = [answer(403, b"<R><Error><Code>AccessDenied</Code><Message>no</Message></Error></R>")]

@@ -99,9 +99,12 @@ def _role_session(role: AssumeRole, keys: _Keys, region: str, sts: tuple[bool | 
         access_key_id, secret_access_key, session_token = keys
         if access_key_id is not None and secret_access_key is not None:
             base.set_credentials(access_key_id, secret_access_key, session_token)
-        client = functools.partial(
-            base.create_client, region_name=role.region or region, endpoint_url=role.endpoint, config=config
-        )
+
+        def client(service: str, **more: Any) -> Any:
+            merged = config.merge(more.pop("config", None) or Config())  # a web identity brings one: it signs nothing
+            place = {"region_name": role.region or region, "endpoint_url": role.endpoint}
+            return base.create_client(service, config=merged, **place, **more)
+
         if role.by_web_identity:
             token = FileWebIdentityTokenLoader(_token_file(role))
             by_token = AssumeRoleWithWebIdentityCredentialFetcher(client, token, role.arn, extra_args=who)
