@@ -182,7 +182,7 @@ def test_what_is_configured_beside_s3() -> None:
     assert of("run").keys() == {"List", "ListUploads", "Read", "Write", "Delete", "Abort"}
     key = of("run", s3__ssea__name="aws:kms", s3__sse__kms__key__id="alias/exports", s3__region="cn-north-1")["Key"]
     assert key["Resource"] == ["arn:aws-cn:kms:cn-north-1:*:key/*"]
-    assert key["Condition"] == {"StringEquals": {"kms:RequestAlias": "alias/exports"}}
+    assert key["Condition"] == {"ForAnyValue:StringEquals": {"kms:ResourceAliases": "alias/exports"}}
     assert of("status", s3__ssea__name="aws:kms", s3__sse__kms__key__id="k")["Key"]["Action"] == ["kms:Decrypt"]
     glue = {"value__converter": "com.amazonaws.services.schemaregistry.kafkaconnect.AWSKafkaAvroConverter"}
     assert "Schemas" in of("run", **glue)

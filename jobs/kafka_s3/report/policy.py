@@ -148,7 +148,8 @@ def _key(settings: Settings, *, writes: bool) -> Iterator[Statement]:
     keys = f"arn:{_partition(region)}:kms:{region}:*:key/"
     alias = key.partition(":alias/")[2] if key.startswith("arn:") else key.removeprefix("alias/")
     if key.startswith(("arn:", "alias/")):
-        condition = {"StringEquals": {"kms:RequestAlias": f"alias/{alias}"}}
+        # S3 asks by the key's own ARN, so a condition on the alias of the request would never hold.
+        condition = {"ForAnyValue:StringEquals": {"kms:ResourceAliases": f"alias/{alias}"}}
         yield _statement("Key", actions, [f"{keys}*"], Condition=condition)
     else:
         yield _statement("Key", actions, [f"{keys}{key}"])
