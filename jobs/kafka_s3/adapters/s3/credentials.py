@@ -102,8 +102,8 @@ def _role_session(role: AssumeRole, keys: _Keys, region: str, sts: tuple[bool | 
 
         def client(service: str, **more: Any) -> Any:
             merged = config.merge(more.pop("config", None) or Config())  # a web identity brings one: it signs nothing
-            place = {"region_name": role.region or region, "endpoint_url": role.endpoint}
-            return base.create_client(service, config=merged, **place, **more)
+            more |= {"region_name": role.region or region, "endpoint_url": role.endpoint}
+            return base.create_client(service, config=merged, **more)
 
         if role.by_web_identity:
             token = FileWebIdentityTokenLoader(_token_file(role))
