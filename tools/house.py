@@ -96,7 +96,7 @@ KNOWS: Final[Mapping[str, str]] = {
     "adapters.memory": "dead_letter errors ports ranges records",
     "adapters.registry": "adapters.retry adapters.retry_policy errors ports settings",
     "adapters.s3": "adapters.retry adapters.retry_policy errors ports settings user_defined",
-    "adapters.msk": "errors settings",
+    "adapters.msk": "adapters.retry_policy errors settings",
     "adapters.retry": "errors settings",
     "adapters.watched": "ports ranges records",
     "values.converters": "avro errors json_schema ports protobuf records settings shown values.formats values.rows",

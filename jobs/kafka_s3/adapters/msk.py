@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import botocore.session
+from botocore import exceptions as aws
 from botocore.config import Config
 from botocore.credentials import AssumeRoleCredentialFetcher, CredentialProvider, DeferredRefreshableCredentials
 from botocore.exceptions import BotoCoreError, ClientError
 
 from kafka_s3.adapters.retry_policy import S3, Again, again
-from kafka_s3.adapters.s3.translation import is_temporary
 from kafka_s3.errors import ConfigurationError, ExporterError, KafkaUnavailable
 from kafka_s3.settings.kafka_tokens import MskLogin
 
@@ -25,6 +25,15 @@ from kafka_s3.settings.kafka_tokens import MskLogin
 REFUSED: Final = "AWS refuses the login for Amazon MSK"
 _CORRECT: Final = "Correct sasl.jaas.config (awsProfileName, awsRoleArn), or AWS's environment where the exporter runs."
 _STS: Final = Config(connect_timeout=10, read_timeout=30, retries={"total_max_attempts": 3, "mode": "standard"})
+
+#: No answer, or none that can be read.
+_UNANSWERED: Final = (
+    aws.ConnectionError,
+    aws.CredentialRetrievalError,
+    aws.HTTPClientError,
+    aws.MetadataRetrievalError,
+    aws.TokenRetrievalError,
+)
 
 #: What librdkafka's client wants of a callback: a token and when it expires, in seconds since the epoch.
 Token = tuple[str, float]
@@ -78,7 +87,7 @@ def _is_final(error: BotoCoreError | ClientError) -> bool:
         code = str(error.response.get("Error", {}).get("Code", ""))
         status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
         return again(S3, code, status) is Again.NO
-    return not is_temporary(error)
+    return not isinstance(error, _UNANSWERED)
 
 
 class _Signing(CredentialProvider):
