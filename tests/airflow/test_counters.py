@@ -39,7 +39,7 @@ def announce(world: Timed) -> None:
     """As a task that has succeeded: what it announced is marked."""
     from kafka_s3_airflow.assets import _ANNOUNCED, mark_announced
 
-    context: Any = {_ANNOUNCED: (world.exporter.log, [0, 1])}
+    context: Any = {_ANNOUNCED: [(world.exporter.log, [0, 1])]}
     mark_announced(context)
 
 

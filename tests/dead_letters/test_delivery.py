@@ -218,7 +218,7 @@ RIGHT = _gzipped(letter(0), letter(1))
         (b"no gzip", {}, "not gzip"),
         (RIGHT[:-9], {}, "does not end"),
         (RIGHT + RIGHT, {}, "does not end"),
-        (gzip.compress(b"no letter\n", mtime=0), {}, "no dead letter"),
+        (gzip.compress(b"no letter\n", mtime=0), {}, "not a dead letter"),
         (gzip.compress(encode(letter(0)), mtime=0), {}, "within a line"),
         (_gzipped(letter(0)), {}, "holds 1 dead letters, its log entry says 2"),
         (_gzipped(letter(1), letter(0)), {}, "offset 0"),

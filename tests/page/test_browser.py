@@ -226,7 +226,7 @@ def test_an_export_that_never_ran(place: PageServer, admin: Page) -> None:
     opened(admin, place, "?dag_id=idle")
     admin.get_by_text("unpause the DAG, or trigger it").first.wait_for()
     opened(admin, place, "?dag_id=other")
-    assert "is not made of a connector file" in admin.inner_text("main")
+    assert "is not made of one connector file" in admin.inner_text("main")
 
 
 def test_dark_and_light_are_airflows(place: PageServer, admin: Page) -> None:

@@ -54,9 +54,14 @@ def test_histories_come_to_what_they_are_for() -> None:
     """A few histories, played in seconds, come to entries of all kinds, sleepers that find themselves overtaken, second
     names, plans that another run finishes, losses, restarts, withdrawn ranges and collected orphans."""
     REACHED.clear()
-    play(120)
-    rare = {name: REACHED[name] for name in EVERYTHING if not REACHED[name]}
-    assert not rare, REACHED
+    for seed in range(
+        6
+    ):  # each change of the engine makes other histories of a seed, so one seed may miss what is rare
+        play(80, seed)
+        missing = [name for name in EVERYTHING if not REACHED[name]]
+        if not missing:
+            break
+    assert not missing, REACHED
 
 
 def test_companions_and_bad_records_are_kept_exactly_once() -> None:

@@ -22,7 +22,7 @@ FULL = (
 @pytest.fixture
 def fail(monkeypatch: pytest.MonkeyPatch) -> Any:
     def fail_with(error: Py4JError) -> None:
-        def context(_: object) -> Any:
+        def context(*_: object, **__: object) -> Any:
             raise error
 
         monkeypatch.setattr(driver, "die_with_parent", lambda: None)

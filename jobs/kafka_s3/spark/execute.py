@@ -25,6 +25,8 @@ from kafka_s3.wiring import ask_registries, make_registries
 
 #: Spark writes a task's closure of more than 1 MiB to a file, and ours holds secrets; the rest is for the functions.
 SETTINGS_BYTES_MAX: Final = 896 * 1024
+#: A group of ranges below this is in the closure too: about a thousand ranges. A larger one takes a file.
+GROUP_BYTES_MAX: Final = 64 * 1024
 
 
 class SparkExecute:
@@ -59,14 +61,19 @@ class SparkExecute:
         limits = self._settings.limits
         groups = balance(tasks, limits.tasks_max, limits.range_records_max)
         known = ask_registries(self._settings, self._registries, tasks)
-        # The closure holds the settings, secrets included; groups and schemas, which Spark writes to files, hold none.
+        # The closure holds the settings, secrets included; schemas and groups, which may go through files, hold none.
         schemas = self._context.broadcast(known) if known != NOTHING_KNOWN else None
         work = on_a_worker(self._settings, schemas)
 
         def execute(group: Sequence[Task]) -> Answer:
             if self._shared is not None:
                 self._context.setLocalProperty("spark.scheduler.pool", self._settings.name)
-            answer: Answer = self._context.parallelize([pickle.dumps(group)], 1).map(work).collect()[0]
+            pickled = pickle.dumps(group)
+            if len(pickled) <= GROUP_BYTES_MAX:  # no file: a run needs no room for temporary ones
+                answers = self._context.parallelize(range(1), 1).map(lambda _: work(pickled))
+            else:
+                answers = self._context.parallelize([pickled], 1).map(work)
+            answer: Answer = answers.collect()[0]
             if not isinstance(answer, str):
                 self._done(answer)
             return answer

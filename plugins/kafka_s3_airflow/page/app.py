@@ -92,7 +92,7 @@ async def observer_of(request: Request) -> Observer:
     return observer
 
 
-def threads_of(request: Request) -> PageThreads:
+async def threads_of(request: Request) -> PageThreads:  # a coroutine: FastAPI runs anything else in Starlette's threads
     threads: PageThreads = request.app.state.threads
     return threads
 
