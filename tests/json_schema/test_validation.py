@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kafka_s3.json_schema.effort import APPLIED_MAX, CHECKS_MAX
+from kafka_s3.json_schema.effort import APPLIED_MAX, CHECKS_MAX, MATCHING_MAX
 from kafka_s3.json_schema.shapes import JsonSchemaError
-from kafka_s3.json_schema.validation import MATCHING_MAX, Validation
+from kafka_s3.json_schema.validation import Validation
 from tests.json_schema.topic import LATEST, JsonTopic, of
 from tools.connect.json_schema import SchemaQuestion, ask_schemas
 

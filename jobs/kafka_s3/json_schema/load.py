@@ -53,6 +53,8 @@ _DRAFTS: Final = {f"http{s}://json-schema.org/draft-0{draft}/schema": draft for 
 _MODERN: Final = ("https://json-schema.org/draft/2019-09/schema", "https://json-schema.org/draft/2020-12/schema")
 #: Schemas within each other by `allOf` and its like, which are read at once.
 _LEVELS_MAX: Final = 64
+#: Schemas that one may stand for, those that it refers to counted each time.
+SCHEMAS_MAX: Final = 20_000
 
 
 class Schemas:
@@ -73,6 +75,7 @@ class Schemas:
         except NoReference as error:
             raise JsonSchemaError(str(error)) from None
         self._shapes: dict[int, Shape] = {}
+        self._combined = 0
         self.root = self.of(self._documents.root)
 
     def of(self, place: Place) -> Shape:
@@ -193,6 +196,9 @@ class Schemas:
             if word in json:
                 if not isinstance(json[word], list):
                     raise JsonSchemaError(f"'{word}' is not an array")
+                self._combined += len(json[word])
+                if self._combined > SCHEMAS_MAX:
+                    raise JsonSchemaError(f"the schema stands for more than {SCHEMAS_MAX} schemas")
                 inner = [self._documents.place(each, place.base) for each in json[word]]
                 yield Combined(word, [self._known(each, level + 1) for each in inner])
         if "not" in json:

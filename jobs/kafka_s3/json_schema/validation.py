@@ -1,20 +1,21 @@
 """Values checked by their JSON Schema, as `json.fail.invalid.schema=true` asks for it.
 
-What checking takes is bounded: patterns take time that is linear in the text (no lookaround, no back references), times
-their length; how often schemas are applied to a value is counted (`effort`).
+What checking takes is bounded: patterns take time that is linear in the text (`patterns`), and what a value takes is
+counted before it is checked (`effort`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import jsonschema_rs
 
 from kafka_s3.json_schema.documents import Documents, NoReference
-from kafka_s3.json_schema.effort import Effort, steps_of
+from kafka_s3.json_schema.effort import Effort
 from kafka_s3.json_schema.load import dialect
+from kafka_s3.json_schema.patterns import options_for
 from kafka_s3.json_schema.shapes import JsonSchemaError
 from kafka_s3.shown import named
 
@@ -26,13 +27,11 @@ _VALIDATORS: Final[Mapping[str, Any]] = {
     "https://json-schema.org/draft/2020-12/schema": jsonschema_rs.Draft202012Validator,
 }
 _MODERN: Final = (jsonschema_rs.Draft201909Validator, jsonschema_rs.Draft202012Validator)
-#: Bytes of a compiled pattern.
-_PATTERN_BYTES_MAX: Final = 4 * 1024 * 1024
-#: Steps of all patterns of a schema, times the bytes of a value.
-MATCHING_MAX: Final = 100_000_000
 #: Of a place in a schema, in a reason.
 _WORDS_MAX: Final = 12
-_PATTERNS: Final = jsonschema_rs.RegexOptions(size_limit=_PATTERN_BYTES_MAX)
+#: To say where a value is not valid, the library copies it for each check of `anyOf` and `oneOf` that failed: so many
+#: bytes, at most.
+_COPIED_MAX: Final = 10_000_000
 
 
 class Validation:
@@ -48,20 +47,18 @@ class Validation:
         except NoReference as error:
             raise JsonSchemaError(str(error)) from None
         self._effort = Effort(documents, ref_alone=kind not in _MODERN)
-        patterns = {each for document in (root, *referred.values()) for each in _patterns(document)}
-        self._steps = max(map(steps_of, patterns), default=0)
-        for each in sorted(patterns):
-            _check_pattern(each)
+        self._has_choices = any(map(_has_choices, (root, *referred.values())))
+        patterns = options_for((root, *referred.values()))
         base = root.get(word) if isinstance(root, dict) else None
         base = base if isinstance(base, str) and "://" in base else _BASE
         try:
-            self._is_valid = (made := self._made(kind, root, referred, base)).is_valid
+            self._is_valid = (made := self._made(kind, root, referred, base, patterns)).is_valid
         except (ValueError, jsonschema_rs.ReferencingError, RecursionError) as error:
             raise JsonSchemaError(f"it is not a valid JSON Schema: {named(str(error).splitlines()[0])}") from None
-        self._errors = made.iter_errors
+        self._validate = made.validate
 
     @staticmethod
-    def _made(kind: Any, root: Any, referred: Mapping[str, Any], base: str) -> Any:
+    def _made(kind: Any, root: Any, referred: Mapping[str, Any], base: str, patterns: Any) -> Any:
         # A reference is known by its name and by what that is where it is relative to the schema.
         registry = jsonschema_rs.Registry(
             [(address, json_) for name, json_ in referred.items() for address in {name, _beside(base, name)}]
@@ -71,7 +68,7 @@ class Validation:
             validate_formats=kind not in _MODERN,
             registry=registry,
             base_uri=base,
-            pattern_options=_PATTERNS,
+            pattern_options=patterns,
             offline=True,
         )
 
@@ -81,12 +78,16 @@ class Validation:
         heavy = self._effort.problem(payload, value)
         if heavy is not None:
             return heavy
-        if self._steps * len(payload) > MATCHING_MAX:
-            return "to validate it by patterns that repeat so much takes too long: set maxLength in their place"
         if self._is_valid(value):
             return None
-        error = next(iter(self._errors(value)), None)
-        path = [] if error is None else [str(each) for each in error.schema_path]
+        most = _COPIED_MAX // len(payload)
+        if self._has_choices and self._effort.checks(value, most) > most:
+            return "not valid by its schema"
+        path: list[str] = []
+        try:
+            self._validate(value)
+        except jsonschema_rs.ValidationError as error:
+            path = [str(each) for each in error.schema_path]
         return f"not valid by its schema at {named('/'.join(path[:_WORDS_MAX]))}"
 
 
@@ -94,27 +95,14 @@ def _beside(base: str, name: str) -> str:
     return name if "://" in name else base.rpartition("/")[0] + "/" + name
 
 
-def _patterns(document: Any) -> Iterator[str]:
-    """Everything in a document that may be a pattern."""
+def _has_choices(document: Any) -> bool:
     waiting = [document]
     while waiting:
         here = waiting.pop()
         if isinstance(here, dict):
-            if isinstance(here.get("pattern"), str):
-                yield here["pattern"]
-            properties = here.get("patternProperties")
-            if isinstance(properties, dict):
-                yield from properties
+            if "anyOf" in here or "oneOf" in here:
+                return True
             waiting += here.values()
         elif isinstance(here, list):
             waiting += here
-
-
-def _check_pattern(pattern: str) -> None:
-    try:
-        jsonschema_rs.Draft7Validator({"pattern": pattern}, pattern_options=_PATTERNS)
-    except ValueError:
-        raise JsonSchemaError(
-            f"the pattern {named(pattern)} cannot be matched in linear time: it is too large, not valid, or looks"
-            " around or back"
-        ) from None
+    return False

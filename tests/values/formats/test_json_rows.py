@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kafka_s3.ports import Registries
 from kafka_s3.records import ColumnBatch, Record
 from kafka_s3.values.converters.record_converter import RecordConverter
+from kafka_s3.values.converters.schemaless import NESTING_MAX
 from kafka_s3.values.formats.json_members import members_of
 from kafka_s3.values.rows import Filtered
 from kafka_s3.values.transforms.chain import Chain
@@ -152,6 +153,16 @@ def test_numbers_become_what_values_become(number: str) -> None:
         values: list[bytes | None] = [text.encode()] * ROWS
         expected = outcome(values, chain(steps, by_values=True), False)
         assert outcome(values, chain(steps, by_values=False), False) == expected
+
+
+@pytest.mark.parametrize("arrays", [NESTING_MAX - 2, NESTING_MAX - 1, NESTING_MAX])
+def test_depth_is_refused_alike(arrays: int) -> None:
+    """As many brackets as may be in each other, and one more, in a large batch and in a small one."""
+    value: bytes = b'{"a":' + b"[" * arrays + b"]" * arrays + b"}"
+    steps = [{"type": f"{KAFKA}.InsertField$Value", "static.field": "b", "static.value": "x"}]
+    (alone,) = outcome([value], chain(steps, by_values=False), False)
+    assert isinstance(alone, bytes) == (arrays < NESTING_MAX)
+    assert outcome([value] * ROWS, chain(steps, by_values=False), False) == [alone] * ROWS
 
 
 def test_plain_objects_stay_text() -> None:

@@ -102,6 +102,8 @@ class _Known:
             return
         try:
             problem = self._problem(payload)
+        except UnicodeEncodeError:
+            raise InvalidSchema("text with half a surrogate pair, which cannot be validated") from None
         except ValueError:
             parse(payload)  # says what is wrong with it, if it is none of JSON
             raise InvalidSchema("a number with too many digits to be validated") from None

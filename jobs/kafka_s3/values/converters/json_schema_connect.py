@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, Final, assert_never
 
-from kafka_s3.json_schema.load import Schemas
+from kafka_s3.json_schema.load import SCHEMAS_MAX, Schemas
 from kafka_s3.json_schema.options import Options
 from kafka_s3.json_schema.shapes import (
     ArrayOf,
@@ -49,8 +49,6 @@ ANY_ENUM: Final = "org.apache.kafka.connect.data.Enum"
 ANY_UNION: Final = "org.apache.kafka.connect.data.Union"
 _UNION: Final = "connect_union_"
 _NULL: Final = "<NULL>"
-#: Schemas that one may stand for, those that it refers to counted each time.
-SCHEMAS_MAX: Final = 20_000
 
 
 def connect_schema(schemas: Schemas, options: Options, version: int | None) -> ConnectSchema:

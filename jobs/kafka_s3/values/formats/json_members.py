@@ -30,8 +30,8 @@ _Words = npt.NDArray[np.uint64]
 #: Bytes of a batch, and of one value of it: positions take some times their memory, and values are made of the rest.
 _BATCH_MAX: Final = 1 << 26
 _VALUE_MAX: Final = 1 << 20
-#: Arrays in each other, in one value.
-_ARRAYS_MAX: Final = 200
+#: Arrays in each other, in one value: with the object around them what may become values (`schemaless.NESTING_MAX`).
+_ARRAYS_MAX: Final = 199
 _SHAPES_MAX: Final = 8
 _MEMBERS_MAX: Final = 1_000
 #: Fewer rows of a shape are values.
@@ -134,7 +134,7 @@ class _Finder:
             spaces = spaces[(spaces > self._rows[0]) & (spaces < self._row_ends[-1])]
             rows = self._row_of(spaces)
             good[rows[spaces != self._row_ends[rows]]] = False
-        if np.count_nonzero(self._bytes == ord("{")) > len(sizes):
+        if np.count_nonzero(self._bytes == ord("{")) > np.count_nonzero(good):
             braces = np.bincount(self._row_of(np.flatnonzero(self._bytes == ord("{"))), minlength=len(sizes))
             good &= braces == 1
         for row in np.flatnonzero(good & (sizes > 2 * _ARRAYS_MAX)).tolist():
