@@ -6,6 +6,7 @@ import contextlib
 import functools
 import gc
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -23,18 +24,27 @@ from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.converters import ConverterSettings
 from kafka_s3.settings.glue import GlueSettings
 from kafka_s3.settings.model import Settings
+from kafka_s3.settings.s3 import S3Settings
 
 #: More objects than two batches have messages, which are freed as batches are: Python's own threshold (700) would look
 #: through all of them for cycles several times a batch, for a fifth of the CPU of reading.
 GC_THRESHOLD: Final = 50_000
 
 
-def make_exporter(settings: Settings) -> Exporter:
-    """A connector over its real bucket and its real broker."""
+#: A connector's bucket.
+MakeStore = Callable[[Settings], ObjectStore]
+#: Buckets, or ways to reach one, that are kept for connectors that follow.
+STORES_MAX: Final = 16
+
+
+def make_exporter(settings: Settings, store: ObjectStore | None = None) -> Exporter:
+    """A connector over its real bucket and its real broker. `store`: that bucket, where others have it too."""
     from kafka_s3.inference.schemas import SchemaInference
 
     infer = SchemaInference(settings.format, functools.partial(make_source, settings))
-    return Exporter(settings, make_store(settings), make_broker(settings), infer=infer, show=_make_show(settings))
+    return Exporter(
+        settings, store or make_store(settings), make_broker(settings), infer=infer, show=_make_show(settings)
+    )
 
 
 def _make_show(settings: Settings) -> Show | None:
@@ -67,6 +77,26 @@ def make_store(settings: Settings) -> ObjectStore:
     from kafka_s3.adapters.s3 import S3Store
 
     return S3Store(settings.s3)
+
+
+class SharedStores:
+    """A `MakeStore` of many connectors, for several threads: those that reach their bucket in the same way have one
+    client, with its connections, and what they spend on requests that fail is counted together. Of more ways than
+    STORES_MAX it forgets the one that was not asked for longest; who has that goes on with it."""
+
+    def __init__(self) -> None:
+        self._kept: deque[tuple[S3Settings, ObjectStore]] = deque(maxlen=STORES_MAX)
+        self._lock = threading.Lock()
+
+    def __call__(self, settings: Settings) -> ObjectStore:
+        with self._lock:
+            found = next((each for each in self._kept if each[0] == settings.s3), None)
+            if found is None:
+                found = settings.s3, make_store(settings)
+            else:
+                self._kept.remove(found)
+            self._kept.append(found)
+            return found[1]
 
 
 def make_registries(settings: Settings, known: Known = NOTHING_KNOWN) -> Registries:
@@ -142,16 +172,18 @@ def make_local_execute(
     read: Callable[[int], None] = lambda _: None,
     done: Callable[[Sequence[RangeResult]], None] = lambda _: None,
     shared: FairPool | None = None,
+    stores: MakeStore = make_store,
 ) -> Execute:
     """Executes ranges in this process, `tasks.max` at once: a run without Spark. `read` is told how many offsets were
     read, `done` which ranges have ended, from several threads; Ctrl-C ends the threads with their next batches, and
-    what they have open is given up. `shared`: threads that other connectors have their turns in too.
+    what they have open is given up. `shared`: threads that other connectors have their turns in too, `stores`: what
+    they have their buckets from.
     """
     registries = make_registries(settings)  # what one thread asks, all know
 
     @functools.cache  # one for the run: what its threads spend on requests that fail is counted together
     def store() -> ObjectStore:
-        return make_store(settings)
+        return stores(settings)
 
     def execute(tasks: Sequence[Task]) -> list[RangeResult]:
         ask_registries(settings, registries, tasks)

@@ -11,6 +11,7 @@ its description. They are looked up when they are asked for: Airflow imports thi
 - `driver_output`: what the driver tells, read line by line.
 - `groups`: the DAG of a group of connectors.
 - `group_tasks`: what its `plan` and `complete` do.
+- `group_failures`: which members of a group failed, and what is said of that.
 - `group_operator`: the operator of its `export`.
 - `pools`: the pool of exports, made where it is missing.
 - `schedules`: a connector's schedule as Airflow takes it.

@@ -6,23 +6,27 @@ an entry is marked as announced after Airflow has stored its events.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from airflow.sdk import Asset, AssetAlias
 
-from kafka_s3.errors import ExporterError
+from kafka_s3.attempts import Raised, attempt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from airflow.sdk import Context
 
+    from kafka_s3.log.entries import Epoch
     from kafka_s3.log.store import Log
+    from kafka_s3.naming import LogLayout
     from kafka_s3.publish.announce import Announcement
     from kafka_s3.settings import Settings
+    from kafka_s3.wiring import MakeStore
 
-_ANNOUNCED: Final = "kafka_s3_announced"  # in the task's context: logs, and the entries of each that were announced
+_ANNOUNCED: Final = "kafka_s3_announced"  # in the task's context: what was announced, of each log
 
 
 def asset_of(connector: str, topic: str | None = None) -> Asset:
@@ -66,23 +70,33 @@ def announce(context: Context, log: Log, settings: Settings, ended_ms: int | Non
     """
     context["task"].outlets = []  # if reading the log fails, too
     alias = _alias_of(log.layout.connector, context["task"].task_id.rpartition(".")[2])  # without the group's prefix
-    return _announce(context, alias, [Announced.of(log, settings, ended_ms)])
+    return _announce(context, alias, [Announced.of(log, settings, lambda _: log.store, ended_ms)])
 
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """What of a connector's log is not announced yet."""
+    """What of a connector's log is not announced yet. `log` opens that log once more when it is marked: until then a
+    thousand connectors would each keep a client of S3's."""
 
-    log: Log
+    connector: str
     made: Announcement
+    log: Callable[[], Log]
 
     @classmethod
-    def of(cls, log: Log, settings: Settings, ended_ms: int | None = None) -> Announced:
+    def of(cls, log: Log, settings: Settings, make_store: MakeStore, ended_ms: int | None = None) -> Announced:
         """As it is in the log now; `ended_ms` as in `announce`."""
         from kafka_s3.publish.announce import announcement
 
         made = announcement(log, settings.s3.bucket, settings.exports, ended_ms, named=settings.topics)
-        return cls(log, made)
+        again = functools.partial(_same_log, settings, log.layout, log.epoch, make_store)
+        return cls(log.layout.connector, made, again)
+
+
+def _same_log(settings: Settings, layout: LogLayout, epoch: Epoch | None, make_store: MakeStore) -> Log:
+    """That of an epoch, whatever was begun since."""
+    from kafka_s3.log.store import Log
+
+    return Log(make_store(settings), layout, settings.log_key, epoch=epoch)
 
 
 def announce_all(context: Context, of_each: Sequence[Announced]) -> int:
@@ -91,11 +105,11 @@ def announce_all(context: Context, of_each: Sequence[Announced]) -> int:
 
 
 def _announce(context: Context, alias: AssetAlias, of_each: Sequence[Announced]) -> int:
-    events = [(each.log.layout.connector, event) for each in of_each for event in each.made.events]
+    events = [(each.connector, event) for each in of_each for event in each.made.events]
     context["task"].outlets = [alias] if events else []
     for connector, event in events:
         context["outlet_events"][alias].add(asset_of(connector, event.topic), extra=event.extra)
-    cast("dict[str, Any]", context)[_ANNOUNCED] = [(each.log, list(each.made.seqs)) for each in of_each]
+    cast("dict[str, Any]", context)[_ANNOUNCED] = [each for each in of_each if each.made.seqs]
     return len(events)
 
 
@@ -105,19 +119,24 @@ def mark_announced(context: Context) -> None:
     Airflow calls this in the task's process once the server has confirmed the success. If it does not come to that,
     the entries are announced again: at least once.
     """
-    announced: list[tuple[Log, list[int]]] = cast("dict[str, Any]", context).get(_ANNOUNCED, [])
+    announced: list[Announced] = cast("dict[str, Any]", context).get(_ANNOUNCED, [])
     if announced:
-        from kafka_s3.publish.announce import mark
-        from kafka_s3_airflow.counters import count
+        from kafka_s3.ordered_pool import PARALLEL, map_ordered, workers
 
-        errors = []
-        for log, seqs in announced:
-            try:
-                count(log, [seq for seq in seqs if mark(log, seq)])
-            except ExporterError as error:  # it is announced again; the others are marked all the same
-                errors.append(error)
+        with workers(PARALLEL) as pool:
+            marked = list(map_ordered(pool, lambda each: attempt(_mark, each), announced, PARALLEL))
+        # What is not marked is announced again; the others are, all the same.
+        errors = [each.error for each in marked if isinstance(each, Raised)]
         if errors:
             raise errors[0]
+
+
+def _mark(announced: Announced) -> None:
+    from kafka_s3.publish.announce import mark
+    from kafka_s3_airflow.counters import count
+
+    log = announced.log()
+    count(log, [seq for seq in announced.made.seqs if mark(log, seq)])
 
 
 def after_success(ours: Callable[[Context], None], *default_args: Mapping[str, Any]) -> list[Any]:

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_s3.attempts import Raised, attempt
-from kafka_s3.errors import EXIT_CONFIGURATION, EXIT_DONE, EXIT_UNEXPECTED, ExporterError
+from kafka_s3.errors import EXIT_CONFIGURATION, EXIT_DONE, EXIT_UNEXPECTED
 from kafka_s3.settings.spark import CONN_ID, SparkSettings
 from kafka_s3.spark.driver_context import GroupContext, Member
 from kafka_s3.spark.scratch import scratch
 from kafka_s3.spark.submit import driver_environment
 from kafka_s3_airflow.driver_output import GroupOutput
-from kafka_s3_airflow.group_tasks import FAILED, Members, load_each, narrowed
+from kafka_s3_airflow.group_failures import Failures, Members
+from kafka_s3_airflow.group_tasks import FAILED, load_each, narrowed
 from kafka_s3_airflow.guard import die_with_supervisor
 from kafka_s3_airflow.operators import ExportOperator, find_spark_submit, is_local
-from kafka_s3_airflow.tasks import NO_RETRY
 
 if TYPE_CHECKING:
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
     from airflow.sdk import Context
 
     from kafka_s3_airflow.lineage import Lineage
-
-#: Of so many members that failed it is said why, a line each; the log has all.
-REASONS_MAX: Final = 20
 
 
 class GroupExportOperator(ExportOperator):
@@ -50,7 +47,7 @@ class GroupExportOperator(ExportOperator):
 
         die_with_supervisor()
         connection = check_spark(self._conn_id)
-        ended = _Ended(self._wanted(context))
+        ended = Failures(self._wanted(context))
         members, asked = self._load(ended)
         self.application_args = self._arguments(context)
         self._spark_binary = find_spark_submit(connection, os.environ)
@@ -66,8 +63,8 @@ class GroupExportOperator(ExportOperator):
             if for_spark:
                 given = {**environment, **GroupContext(tuple(for_spark)).to_environment()}
                 ended.take(output, for_spark, self._submit_all(hook, given, output))
-        if ended.failed:
-            context["ti"].xcom_push(key=FAILED, value=ended.failed)
+        if ended.statuses:
+            context["ti"].xcom_push(key=FAILED, value=ended.statuses)
             raise ended.error()
 
     def _wanted(self, context: Context) -> Members:
@@ -77,14 +74,13 @@ class GroupExportOperator(ExportOperator):
         wanted = narrowed(context, self._members)
         return {name: wanted[name] for name in planned if name in wanted} if isinstance(planned, Mapping) else wanted
 
-    def _load(self, ended: _Ended) -> tuple[list[_Loaded], dict[str, str]]:
+    def _load(self, ended: Failures) -> tuple[list[_Loaded], dict[str, str]]:
         """The members in their order, and what they ask of Spark together; those that are wrong have failed."""
         members: list[_Loaded] = []
         spark: dict[str, SparkSettings] = {}
         for name, loaded in load_each(ended.members):
             if isinstance(loaded, Raised):
-                status = loaded.error.exit_status if isinstance(loaded.error, ExporterError) else EXIT_UNEXPECTED
-                ended.fail(name, status, str(loaded.error))
+                ended.raised(name, loaded.error)
                 self.log.error("%s: %s", name, loaded.error)
                 continue
             spark[name] = loaded.settings.spark
@@ -137,49 +133,3 @@ class _Loaded:
 
     member: Member
     is_for_spark: bool
-
-
-class _Ended:
-    """How members ended, those that had something to do: of those that failed, the exit status and why."""
-
-    def __init__(self, members: Members) -> None:
-        self.members = members
-        self.failed: dict[str, int] = {}
-        self._reasons: dict[str, str] = {}
-
-    def fail(self, name: str, status: int, reason: str) -> None:
-        self.failed[name] = status
-        self._reasons[name] = reason
-
-    def take(self, output: GroupOutput, members: Iterable[Member], status: int) -> None:
-        """What a driver told of its members. Of one that died, those that had not ended failed with it.
-
-        A member that goes on on Spark is done if it is done there, unless something had failed before.
-        """
-        for each in members:
-            reason = "\n".join(output.reasons.get(each.name, []))
-            if each.name in output.waiting:
-                found = output.waiting[each.name]
-            elif each.name in output.statuses:
-                found = output.statuses[each.name]
-            else:
-                found = output.exit_status or status or EXIT_UNEXPECTED
-                said = "\n".join(output.reasons.get("", [])) or output.reason
-                reason = f"The driver ended before it (exit status {found}). {said}".strip()
-            if found:
-                self.fail(each.name, found, reason)
-
-    def error(self) -> AirflowException:
-        """Final if no retry can cure any of them."""
-        by_name = sorted(self.failed.items())
-        lines = [f"{name} ({status}): {self._first(name)}" for name, status in by_name[:REASONS_MAX]]
-        if len(by_name) > REASONS_MAX:
-            lines.append(f"and {', '.join(name for name, _ in by_name[REASONS_MAX:])}: see the log above")
-        said = "\n".join([f"{len(by_name)} of {len(self.members)} connectors failed:", *lines])
-        is_final = all(status in NO_RETRY for status in self.failed.values())
-        return (AirflowFailException if is_final else AirflowException)(said)
-
-    def _first(self, name: str) -> str:
-        """The first line of why; the last one of a trace."""
-        lines = self._reasons[name].split("\n")
-        return lines[-1] if lines[0].startswith("Traceback ") else lines[0]

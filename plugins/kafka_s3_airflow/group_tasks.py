@@ -10,16 +10,17 @@ import functools
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow.sdk import get_current_context
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_s3.attempts import Raised, attempt
 from kafka_s3_airflow.assets import Announced, announce_all
+from kafka_s3_airflow.group_failures import Failures, Members
 from kafka_s3_airflow.tasks import failed_before, interval_of, refuse_misspelt
 
 if TYPE_CHECKING:
@@ -29,28 +30,31 @@ if TYPE_CHECKING:
     from kafka_s3.export.exporter import Exporter
     from kafka_s3.log.entries import Interval
     from kafka_s3.plan.batch import RunRequest
+    from kafka_s3.wiring import MakeStore
     from kafka_s3_airflow.connections import FromAirflow
 
 log = logging.getLogger(__name__)
 
-#: The members of a group by their names: the paths of their files.
-Members = Mapping[str, str]
 #: The run's parameter that narrows it to some members.
 CONNECTORS: Final = "connectors"
 #: Where `export` says which members failed, for `complete`.
 FAILED: Final = "failed"
-#: Members at once: each has a client of Kafka's and one of the store's meanwhile, and waits for both.
+#: Members at once: each has a client of Kafka's meanwhile, and waits for that and for the store.
 AT_ONCE: Final = 8
 _NAMED_MAX: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What was done for a member: the lines for the task's log, and what is to be announced."""
+    """What was done for a member: the lines for the task's log, what is to be announced, and how much was planned."""
 
-    lines: tuple[str, ...] = ()
-    announced: Announced | None = None
+    lines: tuple[str, ...]
+    announced: Announced
     offsets: int | None = None
+
+
+#: Does for a member, whose file is given first, what a task does.
+Do = Callable[[str, "Exporter", "MakeStore"], Said]
 
 
 def plan(members: Members, spark_conn_id: str) -> dict[str, int | None]:
@@ -65,53 +69,37 @@ def plan(members: Members, spark_conn_id: str) -> dict[str, int | None]:
     wanted = narrowed(context, members)
     check_spark(spark_conn_id)  # here already, or only `export` would say it
     request = RunRequest(context["run_id"], context["ti"].try_number, interval_of(context), int(time.time() * 1000))
-    found: dict[str, int | None] = {}
-    announced: list[Announced] = []
-    quiet = 0
-    for name, said in _each(wanted, functools.partial(_plan, request)):
-        if isinstance(said, Raised):
-            log.error("%s: %s", name, said.error)
-            found[name] = None
-            continue
-        for line in said.lines:
-            log.info("%s: %s", name, line)
-        if said.announced is not None:
-            announced.append(said.announced)
-        if said.offsets is not None:
-            found[name] = said.offsets
-        else:
-            quiet += 1
-    announce_all(context, announced)
-    failed = [name for name, offsets in found.items() if offsets is None]
-    log.info("%s connectors: %s planned, %s with nothing new.", len(wanted), len(found) - len(failed), quiet)
-    if failed:
-        log.error("Not planned, and tried again by export: %s", ", ".join(failed))
-    return dict(sorted(found.items(), key=lambda each: (each[1] is None, each[1] or 0, each[0])))
+    planned, failures = _do_all(context, wanted, functools.partial(_plan, request))
+    quiet = len(wanted) - len(planned) - len(failures.statuses)
+    log.info("%s connectors: %s planned, %s with nothing new.", len(wanted), len(planned), quiet)
+    if failures.statuses:
+        log.error("Not planned, and tried again by export: %s", ", ".join(failures.statuses))
+    smallest_first = sorted(planned, key=lambda name: (planned[name], name))
+    return {name: planned[name] for name in smallest_first} | dict.fromkeys(failures.statuses)
 
 
-def complete(members: Members) -> None:
+def complete(members: Members) -> list[str]:
     """Announce what was committed, of all members; the task after it fails if one before it did.
 
-    What fails here of a member is done by the next run; only if it fails of all, this task does.
+    Those for which that failed, which `complete_rest` tries again: a task that fails would announce nothing.
     """
     context = get_current_context()
     wanted = narrowed(context, members)
-    not_ended = _failed(context, wanted)
-    failures: dict[str, Exception] = {}
-    announced: list[Announced] = []
-    for name, said in _each(wanted, functools.partial(_complete, interval_of(context), not_ended)):
-        if isinstance(said, Raised):
-            log.error("%s: %s", name, said.error)
-            failures[name] = said.error
-            continue
-        for line in said.lines:
-            log.info("%s: %s", name, line)
-        if said.announced is not None:
-            announced.append(said.announced)
-    events = announce_all(context, announced)
-    log.info("%s events of assets, of %s connectors.", events, len(wanted))
-    if failures and len(failures) == len(wanted):
-        raise AirflowException(f"Nothing could be announced. {next(iter(failures.values()))}")
+    return list(_complete_all(context, wanted).statuses)
+
+
+def complete_rest(members: Members) -> None:
+    """The same of those for which it failed, until it passes for all of them; what does not, the next run announces."""
+    context = get_current_context()
+    left = context["ti"].xcom_pull(task_ids="complete") or ()
+    failures = _complete_all(context, {name: members[name] for name in left if name in members})
+    if failures.statuses:
+        raise failures.error()
+
+
+def _complete_all(context: Context, wanted: Members) -> Failures:
+    do = functools.partial(_complete, interval_of(context), _failed(context, wanted))
+    return _do_all(context, wanted, do)[1]
 
 
 def narrowed(context: Context, members: Members) -> Members:
@@ -136,29 +124,52 @@ def load_each(members: Members) -> Iterator[tuple[str, FromAirflow | Raised]]:
         yield name, attempt(load_connector, Path(path), find=find, secrets=secrets)
 
 
-def _each(members: Members, do: Callable[[str, Exporter], Said]) -> Iterator[tuple[str, Said | Raised]]:
+def _do_all(context: Context, members: Members, do: Do) -> tuple[dict[str, int], Failures]:
+    """Do something for each member, say so in the log, and announce what there is of all together. How many offsets
+    were planned, of those that have some; and those that failed."""
+    from kafka_s3.wiring import SharedStores
+
+    planned: dict[str, int] = {}
+    failures = Failures(members)
+    announced: list[Announced] = []
+    for name, said in _each(members, do, SharedStores()):
+        if isinstance(said, Raised):
+            log.error("%s: %s", name, said.error)
+            failures.raised(name, said.error)
+            continue
+        for line in said.lines:
+            log.info("%s: %s", name, line)
+        announced.append(said.announced)
+        if said.offsets is not None:
+            planned[name] = said.offsets
+    events = announce_all(context, announced)
+    log.info("%s events of assets, of %s connectors.", events, len(members))
+    return planned, failures
+
+
+def _each(members: Members, do: Do, stores: MakeStore) -> Iterator[tuple[str, Said | Raised]]:
     """What was done for each member, in their order; at most a few are in memory."""
     from kafka_s3.ordered_pool import map_ordered, workers
 
     def done(loaded: tuple[str, FromAirflow | Raised]) -> tuple[str, Said | Raised]:
+        name, given = loaded
+        return name, given if isinstance(given, Raised) else attempt(do_one, members[name], given)
+
+    def do_one(path: str, given: FromAirflow) -> Said:
         from kafka_s3.wiring import make_exporter
 
-        name, given = loaded
-        if isinstance(given, Raised):
-            return name, given
-        exporter = attempt(make_exporter, given.settings)
-        return name, exporter if isinstance(exporter, Raised) else attempt(do, members[name], exporter)
+        return do(path, make_exporter(given.settings, stores(given.settings)), stores)
 
     with workers(AT_ONCE) as pool:
         yield from map_ordered(pool, done, load_each(members), AT_ONCE)
 
 
-def _plan(request: RunRequest, path: str, exporter: Exporter) -> Said:
+def _plan(request: RunRequest, path: str, exporter: Exporter, stores: MakeStore) -> Said:
     from kafka_s3.export.diagnosis import said
     from kafka_s3.export.run import prepare
 
     lines, tell = _lines()
-    announced = Announced.of(exporter.log, exporter.settings)
+    announced = Announced.of(exporter.log, exporter.settings, stores)
     planned, snapshot = prepare(exporter, request, tell)
     excluded = [f"Left out: {said(left, path)}" for left in snapshot.excluded]
     if planned is None:
@@ -170,7 +181,13 @@ def _plan(request: RunRequest, path: str, exporter: Exporter) -> Said:
     return Said((*lines, *ranges, *notes, *excluded), announced, offsets)
 
 
-def _complete(interval: Interval | None, not_ended: frozenset[str], path: str, exporter: Exporter) -> Said:  # noqa: ARG001
+def _complete(
+    interval: Interval | None,
+    not_ended: frozenset[str],
+    path: str,  # noqa: ARG001  # a `Do`
+    exporter: Exporter,
+    stores: MakeStore,
+) -> Said:
     from kafka_s3.publish.completeness import Ran, mark_complete
     from kafka_s3.wiring import report_letters
 
@@ -180,7 +197,7 @@ def _complete(interval: Interval | None, not_ended: frozenset[str], path: str, e
         mark_complete(exporter, Ran(interval, now_ms), tell)
     report_letters(exporter, tell)
     ended_ms = None if exporter.settings.name in not_ended else now_ms
-    return Said(tuple(lines), Announced.of(exporter.log, exporter.settings, ended_ms))
+    return Said(tuple(lines), Announced.of(exporter.log, exporter.settings, stores, ended_ms))
 
 
 def _lines() -> tuple[list[str], Callable[[Event], None]]:
@@ -191,10 +208,10 @@ def _lines() -> tuple[list[str], Callable[[Event], None]]:
     return lines, lambda event: lines.extend(sentence(event).split("\n"))
 
 
-def _failed(context: Context, wanted: Sequence[str] | Members) -> frozenset[str]:
+def _failed(context: Context, wanted: Members) -> frozenset[str]:
     """The members that this run does not say is complete: those that failed; all, where that is not known."""
     if not failed_before(context):
         return frozenset()
     ti: Any = context["ti"]
-    told = ti.xcom_pull(task_ids=f"{ti.task_id.removesuffix('complete')}export", key=FAILED)
+    told = ti.xcom_pull(task_ids="export", key=FAILED)
     return frozenset(told) if told else frozenset(wanted)

@@ -1,9 +1,10 @@
 """The DAG of a group: many connectors with one `plan`, one `export` with one driver, and one `complete`.
 
-    plan -> export -> complete -> outcome
+    plan -> export -> complete -> complete_rest -> outcome
 
-`complete` announces what the others committed though one failed; a task that fails cannot. So the run ends with
-`outcome`, which no worker runs: Airflow gives it the state of those before it.
+`complete` announces what the others committed though one failed; a task that fails cannot. So what fails in it is left
+to `complete_rest`, which has retries, and is skipped otherwise; and the run ends with `outcome`, which no worker runs:
+Airflow gives it the state of those before it.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from kafka_s3.settings import Outline
 from kafka_s3.settings.schedule import ScheduleSettings
 from kafka_s3.settings.validators import GROUP_SUFFIX
 from kafka_s3_airflow import assets
+from kafka_s3_airflow.group_failures import Members
 from kafka_s3_airflow.group_operator import GroupExportOperator
-from kafka_s3_airflow.group_tasks import CONNECTORS, Members
+from kafka_s3_airflow.group_tasks import CONNECTORS
 from kafka_s3_airflow.pools import pool_of
 from kafka_s3_airflow.schedules import schedule_of, spoken
 
@@ -114,14 +116,14 @@ def group_dag(
             max_active_tis_per_dag=1,
             pool=pool_of(default_args),
         )
-        complete = _complete(group, paths, topics, given)
+        complete, rest = _complete(group, paths, topics, given)
         outcome = EmptyOperator(
             task_id="outcome",
             trigger_rule=TriggerRule.NONE_FAILED,
             on_execute_callback=None,  # with a callback to call it would take a worker
             on_success_callback=None,
         )
-        plan >> export >> complete >> outcome
+        plan >> export >> complete >> rest >> outcome
         export >> outcome
     dag.validate()  # type: ignore[no-untyped-call]
     return dag
@@ -129,17 +131,23 @@ def group_dag(
 
 # The tasks' functions hold the members: as arguments, which Airflow stores and renders, a thousand would be a burden.
 
+Topics = Mapping[str, Sequence[str]]
 
-def _plan(
-    group: str, paths: Members, topics: Mapping[str, Sequence[str]], default_args: Mapping[str, Any], spark: str
-) -> Any:
-    @task.short_circuit(
-        task_id="plan",
-        ignore_downstream_trigger_rules=False,
-        outlets=assets.outlets_of_group(group_id(group), topics, "plan"),
-        max_active_tis_per_dag=1,
-        on_success_callback=assets.after_success(assets.mark_announced, default_args),
-    )
+
+def _announcing(group: str, topics: Topics, task_id: str, default_args: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a task that announces what members committed."""
+    return {
+        "task_id": task_id,
+        "outlets": assets.outlets_of_group(group_id(group), topics, task_id),
+        "max_active_tis_per_dag": 1,
+        "on_success_callback": assets.after_success(assets.mark_announced, default_args),
+    }
+
+
+def _plan(group: str, paths: Members, topics: Topics, default_args: Mapping[str, Any], spark: str) -> Any:
+    announcing = _announcing(group, topics, "plan", default_args)
+
+    @task.short_circuit(ignore_downstream_trigger_rules=False, **announcing)
     def plan() -> dict[str, int | None]:
         from kafka_s3_airflow import group_tasks
 
@@ -148,20 +156,22 @@ def _plan(
     return plan()
 
 
-def _complete(group: str, paths: Members, topics: Mapping[str, Sequence[str]], default_args: Mapping[str, Any]) -> Any:
-    @task(
-        task_id="complete",
-        trigger_rule=TriggerRule.ALL_DONE,
-        outlets=assets.outlets_of_group(group_id(group), topics, "complete"),
-        max_active_tis_per_dag=1,
-        on_success_callback=assets.after_success(assets.mark_announced, default_args),
-    )
-    def complete() -> None:
+def _complete(group: str, paths: Members, topics: Topics, default_args: Mapping[str, Any]) -> tuple[Any, Any]:
+    announcing = _announcing(group, topics, "complete", default_args)
+    announcing_rest = _announcing(group, topics, "complete_rest", default_args)
+
+    @task.short_circuit(ignore_downstream_trigger_rules=False, trigger_rule=TriggerRule.ALL_DONE, **announcing)
+    def complete() -> list[str]:
         from kafka_s3_airflow import group_tasks
 
-        group_tasks.complete(paths)
+        return group_tasks.complete(paths)
 
-    return complete()
+    def complete_rest() -> None:
+        from kafka_s3_airflow import group_tasks
+
+        group_tasks.complete_rest(paths)
+
+    return complete(), task(**announcing_rest)(complete_rest)()
 
 
 def _schedule(known: Outline) -> Schedule:
@@ -185,6 +195,7 @@ def _document(group: str, members: Sequence[GroupMember]) -> str:
         "| `plan` | decides which offsets of each connector the run exports; `export` is skipped if nothing is new |\n"
         "| `export` | exports and commits them; its log has a connector's name before each line |\n"
         "| `complete` | announces what was committed, as asset events |\n"
+        "| `complete_rest` | tries again what `complete` could not do of some; skipped if there is nothing left |\n"
         "| `outcome` | fails if one of them did: `export` names the connectors that failed |\n\n"
         f"| connector | topics | bucket |\n|---|---|---|\n{rows}{more}"
     )

@@ -146,7 +146,7 @@ def refuse_misspelt(context: Context, parameter: str, values: str = "") -> None:
 def failed_before(context: Context) -> list[str]:
     """Which of its own group's `plan` and `export` did not end well in this run, or what kept `plan` from running."""
     run_id, ti = context["run_id"], context["ti"]
-    group = ti.task_id.removesuffix("complete")
+    group = "".join(ti.task_id.rpartition(".")[:2])
     ids = [f"{group}plan", f"{group}export"]
     found: Mapping[str, Mapping[str, Any]] = ti.get_task_states(dag_id=ti.dag_id, task_ids=ids, run_ids=[run_id])
     states = {task_id: str(found.get(run_id, {}).get(task_id)) for task_id in ids}

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kafka_s3.publish.announce import mark
+from kafka_s3.publish.announce import Announcement, mark
 from kafka_s3_airflow.counters import lag_after
 from tests.report.test_health import MINUTE_MS, NINE, Timed
 from tests.support import HOUR_MS, make_settings
@@ -37,9 +37,9 @@ def exported(name: str = "orders") -> Timed:
 
 def announce(world: Timed) -> None:
     """As a task that has succeeded: what it announced is marked."""
-    from kafka_s3_airflow.assets import _ANNOUNCED, mark_announced
+    from kafka_s3_airflow.assets import _ANNOUNCED, Announced, mark_announced
 
-    context: Any = {_ANNOUNCED: [(world.exporter.log, [0, 1])]}
+    context: Any = {_ANNOUNCED: [Announced("orders", Announcement(seqs=(0, 1)), lambda: world.exporter.log)]}
     mark_announced(context)
 
 

@@ -8,7 +8,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from kafka_s3.events import CommitWritten, Event, ProblemReported, RunEnded, SparkNeeded, to_line
 from kafka_s3.spark.driver_context import Member
 from kafka_s3_airflow.driver_output import GroupOutput
-from kafka_s3_airflow.group_operator import REASONS_MAX, _Ended
+from kafka_s3_airflow.group_failures import REASONS_MAX, Failures
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -23,8 +23,8 @@ def members(*names: str) -> list[Member]:
     return [Member(name, f"/{name}.properties") for name in names]
 
 
-def of(*names: str) -> _Ended:
-    return _Ended({name: f"/{name}.properties" for name in names})
+def of(*names: str) -> Failures:
+    return Failures({name: f"/{name}.properties" for name in names})
 
 
 def test_lines_have_the_names_of_connectors() -> None:
@@ -66,7 +66,7 @@ def test_those_that_fail_are_named_with_their_status() -> None:
     )
     ended = of("a", "b", "c")
     ended.take(output, members("a", "b"), 0)
-    assert ended.failed == {"b": 65}
+    assert ended.statuses == {"b": 65}
     error = ended.error()
     assert isinstance(error, AirflowFailException)
     assert str(error) == "1 of 3 connectors failed:\nb (65): A bad record."
@@ -79,7 +79,7 @@ def test_a_driver_that_dies_fails_those_that_had_not_ended() -> None:
     output, _ = followed(("a", RunEnded(exit_status=0)), "MemoryError")
     ended = of("a", "b", "c")
     ended.take(output, members("a", "b", "c"), -9)
-    assert ended.failed == {"b": -9, "c": -9}
+    assert ended.statuses == {"b": -9, "c": -9}
     assert "b (-9): The driver ended before it (exit status -9). MemoryError" in str(ended.error())
     assert not isinstance(ended.error(), AirflowFailException), "a retry may help"
 
@@ -97,7 +97,7 @@ def test_one_that_goes_on_on_spark() -> None:
     ended = of("a", "b")
     ended.take(before, members("a", "b"), 0)
     ended.take(on_spark, members("a", "b"), 0)
-    assert ended.failed == {"b": 65}
+    assert ended.statuses == {"b": 65}
     assert "1 of 2 connectors failed:" in str(ended.error())
 
 

@@ -42,11 +42,13 @@ def test_a_group_is_one_dag(tmp_path: Path) -> None:
     dags = dags_of(tmp_path)
     assert set(dags) == {"nightly__group", "a__verify", "b__reexport", "c"}
     dag = dags["nightly__group"]
-    assert dag.task_ids == ["plan", "export", "complete", "outcome"]
+    assert dag.task_ids == ["plan", "export", "complete", "complete_rest", "outcome"]
     assert {each.retries for each in dag.tasks} == {5}
     assert dag.task_dict["plan"].downstream_task_ids == {"export"}
     assert dag.task_dict["export"].downstream_task_ids == {"complete", "outcome"}
     assert dag.task_dict["complete"].trigger_rule == "all_done"
+    assert dag.task_dict["complete"].downstream_task_ids == {"complete_rest"}
+    assert dag.task_dict["complete_rest"].downstream_task_ids == {"outcome"}
     assert dag.task_dict["outcome"].trigger_rule == "none_failed"
     assert (dag.catchup, dag.max_active_runs, dag.task_dict["export"].max_active_tis_per_dag) == (False, 1, 1)
     assert dag.task_dict["export"].pool == "kafka_s3"

@@ -33,7 +33,7 @@ from kafka_s3.spark.failures import is_of_a_task, spark_failed
 from kafka_s3.spark.group import JOBS_AT_ONCE, RANGES_AT_ONCE, GroupRun, small_plans
 from kafka_s3.spark.parent_death import die_with_parent
 from kafka_s3.spark.told import TellOf, tell_report
-from kafka_s3.wiring import make_exporter, make_local_execute, report_letters
+from kafka_s3.wiring import SharedStores, make_exporter, make_local_execute, report_letters
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -85,13 +85,14 @@ def _run_group(arguments: argparse.Namespace, tell: TellOf) -> int:
     """The members of a group that the environment names, in this process or on Spark."""
     members, request = GroupContext.take(os.environ).members, _request(arguments)
     if arguments.without_spark:
+        stores = SharedStores()
         with FairPool(RANGES_AT_ONCE) as shared:
 
             def make_here(settings: Settings, advance: Advance) -> Execute:
-                here = make_local_execute(settings, advance.read, advance.done, shared)
+                here = make_local_execute(settings, advance.read, advance.done, shared, stores)
                 return small_plans(settings, advance.over(here))
 
-            return GroupRun(request, make_here, tell).run(members)
+            return GroupRun(request, make_here, tell, stores).run(members)
     from py4j.protocol import Py4JError
 
     from kafka_s3.spark.execute import SparkExecute, spark_context

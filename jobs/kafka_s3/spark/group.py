@@ -5,7 +5,7 @@
         their ranges take turns in one pool of threads, or of Spark jobs                     (`FairPool`)
 
 One that fails stops no other, and what a member has to tell is told under its name. Memory: at most MEMBERS_AT_ONCE
-members are in it, and as many ranges as the pool has threads.
+members are in it, and as many ranges as the pool has threads; members of one bucket share its client.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -31,9 +31,9 @@ from kafka_s3.settings import load, lookups_of
 from kafka_s3.settings.model import Settings
 from kafka_s3.spark.driver_context import Member
 from kafka_s3.spark.told import TellOf, tell_report
-from kafka_s3.wiring import make_exporter, report_letters
+from kafka_s3.wiring import MakeStore, SharedStores, make_exporter, report_letters
 
-#: Members that are planned, wait for their ranges, or commit: each holds a client of Kafka's and one of the store's.
+#: Members that are planned, wait for their ranges, or commit: each holds a client of Kafka's.
 MEMBERS_AT_ONCE: Final = 16
 #: Ranges of all members at once, without Spark: they share the processors with each other.
 RANGES_AT_ONCE: Final = max(2, min(8, 2 * (os.cpu_count() or 1)))
@@ -51,6 +51,7 @@ class GroupRun:
     request: RunRequest
     make_execute: MakeExecute
     tell: TellOf
+    make_store: MakeStore = field(default_factory=SharedStores)
 
     def run(self, members: Sequence[Member]) -> int:
         """Run them all; the exit status of all of them."""
@@ -80,7 +81,7 @@ class GroupRun:
         lookups = lookups_of(os.environ, secrets=member.context.secrets.get)
         kafka, aws = member.context.kafka, member.context.aws
         settings = load(Path(member.path), lookups=lookups, kafka_connection=kafka, aws_connection=aws).settings
-        exporter, advance = make_exporter(settings), Advance(tell)
+        exporter, advance = make_exporter(settings, self.make_store(settings)), Advance(tell)
         report = run(exporter, self.request, self.make_execute(settings, advance), advance.tell)
         tell_report(report, member.path, tell)
         report_letters(exporter, tell)
