@@ -63,3 +63,15 @@ def test_topics_in_one_folder_have_names_of_their_own(
 def test_delimiters_that_no_topic_holds_are_taken(load_with: Load, shared: dict[str, str]) -> None:
     """One such character is enough."""
     assert load_with({**shared, TEMPLATE: AIVENS, "file.delim": "-+"}).settings.layout.file_delim == "-+"
+
+
+@pytest.mark.parametrize("width", ["0", "9"])
+def test_the_sinks_names_tell_routed_topics_apart(load_with: Load, problems_of: Problems, width: str) -> None:
+    """With `-` only where zeros show which number is the offset; where each topic has its folder, always."""
+    given = {"file.delim": "-", "filename.offset.zero.pad.width": width}
+    found = problems_of({**ROUTED, **given})
+    assert list(found) == ["file.delim"]
+    assert "two objects could have one name" in found["file.delim"]
+    assert load_with(given)
+    assert load_with({**ROUTED, **given, "file.delim": "-+"})
+    assert load_with({**ROUTED, **given, "filename.offset.zero.pad.width": "10"})

@@ -20,6 +20,7 @@ from kafka_s3.naming import (
     parse_log_key,
     parse_seq,
 )
+from kafka_s3.settings.file_names import tells_topics_apart
 from kafka_s3.settings.validators import extension as extension_problem
 from kafka_s3.settings.validators import file_delim as file_delim_problem
 
@@ -68,6 +69,35 @@ def test_parse_gives_back_what_format_was_given(pair: tuple[KeyLayout, DataName]
     """parse_data_key(format_data_key(name)) is the name, under every layout that the settings accept."""
     layout, name = pair
     assert parse_data_key(layout, name.topic, format_data_key(layout, name)) == name
+
+
+sources = st.builds(
+    DataName,
+    st.sampled_from(["a", "a-1", "a-1-2", "a.1", "a_1", "a-g1", "ag1"]),
+    st.just("partition=1"),
+    st.sampled_from([0, 1, 2, 12]),
+    st.sampled_from([0, 1, 2, 3, 4, 12, 2**40]),
+    st.just(".json"),
+    st.sampled_from([0, 1, 2]),
+    st.sampled_from([0, 1, 2, 3, 4]),
+    st.just("all"),
+)
+
+
+@given(file_delims, st.sampled_from([0, 1, 2, 10]), sources, sources)
+@example("+", 0, DataName("a", "", 1, 2, "", 0, 3, "all"), DataName("a-1", "", 2, 3, "", 0, 0, "all"))
+@example("-", 0, DataName("a", "", 1, 2, "", 0, 3, "all"), DataName("a-1", "", 2, 3, "", 0, 0, "all"))
+@example("-", 10, DataName("a", "", 1, 2, "", 0, 3, "all"), DataName("a-1", "", 2, 3, "", 0, 0, "all"))
+def test_routed_topics_never_meet_in_one_key(delim: str, width: int, name: DataName, other: DataName) -> None:
+    """Two topics that a router gives one name share its folder: under settings that are taken no object of one has a
+    key of the other, or is taken for its."""
+    assume("/" not in delim and tells_topics_apart(delim, width))
+    layout = KeyLayout(file_delim=delim, offset_pad_width=width, routed=True)
+    key = format_data_key(layout, name)
+    assert parse_data_key(layout, name.topic, key) == name
+    assert (format_data_key(layout, other) == key) == (other == name)
+    if other.topic != name.topic:
+        assert parse_data_key(layout, other.topic, key) is None
 
 
 @given(layouts(), topics, st.text("topics/orders+0123456789gjson.-=\n\u0663", max_size=40))

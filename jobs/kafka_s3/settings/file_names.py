@@ -35,6 +35,18 @@ FILE_TEMPLATE_PROPERTY: Final = Property(
 
 #: What names of topics are made of.
 _IN_TOPICS: Final = re.compile(r"[A-Za-z0-9._-]+")
+#: So many digits no number of a partition has, nor that of a second name.
+PAD_WIDTH_MIN: Final = 10
+
+
+def tells_topics_apart(delim: str, pad_width: int) -> bool:
+    """Whether the sink's names do that in one folder. With `-` and no zeros, the third other name of topic a's
+    partition 1 and offset 2 is that of topic a-1's partition 2 and offset 3.
+
+    >>> tells_topics_apart("+", 0), tells_topics_apart("-", 10), tells_topics_apart("-", 1)
+    (True, True, False)
+    """
+    return pad_width >= PAD_WIDTH_MIN or _IN_TOPICS.fullmatch(delim) is None
 
 
 def apply_file_name_rules(config: ParsedConfig) -> None:

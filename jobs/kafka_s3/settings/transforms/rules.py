@@ -9,6 +9,7 @@ from typing import Final
 
 from kafka_s3 import user_defined
 from kafka_s3.settings import block_gzip
+from kafka_s3.settings.file_names import PAD_WIDTH_MIN, tells_topics_apart
 from kafka_s3.settings.path_template import KeyField, WholeKey
 from kafka_s3.settings.properties import (
     HIDDEN,
@@ -24,7 +25,7 @@ from kafka_s3.settings.properties import (
     parse,
     render,
 )
-from kafka_s3.settings.template_rules import TEMPLATE, TOPIC_FOLDER, template_parts
+from kafka_s3.settings.template_rules import FILE_TEMPLATE, TEMPLATE, TOPIC_FOLDER, template_parts
 from kafka_s3.settings.transforms import catalogue
 from kafka_s3.settings.transforms.chain import ChainSettings, PredicateSettings, TransformSettings
 from kafka_s3.settings.transforms.classes import TransformClass
@@ -113,6 +114,15 @@ def _routing(config: ParsedConfig) -> None:
     if config.sure("directory.delim") and re.fullmatch(r"[A-Za-z0-9._-]*", config.text("directory.delim")):
         message = "must not be a character of topic names where transforms give records other topics"
         config.add_problem("directory.delim", message)
+    delim, width = "file.delim", "filename.offset.zero.pad.width"
+    by_template = config.sure(FILE_TEMPLATE) and config.text(FILE_TEMPLATE) != ""  # has a rule of its own
+    apart = not config.sure(delim, width) or tells_topics_apart(config.text(delim), config.number(width))
+    if not by_template and not apart:
+        config.add_problem(
+            delim,
+            f"must contain a character that no topic name can, such as '+', or {width} must be {PAD_WIDTH_MIN} or more:"
+            " transforms give records other topics, and two objects could have one name",
+        )
     if config.sure(TOPIC_FOLDER) and not config.flag(TOPIC_FOLDER):
         config.add_problem(TOPIC_FOLDER, "false cannot be combined with transforms that give records other topics")
     marker = "export.completeness.marker.enable"
