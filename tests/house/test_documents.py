@@ -90,6 +90,17 @@ def test_the_reference_is_that_of_the_code() -> None:
     assert [str(path) for path in stale()] == []
 
 
+def test_the_sinks_properties_are_in_the_reference() -> None:
+    """Each of the sink's 68 has one importance and a row here; what differs is named of its properties alone."""
+    from kafka_s3.settings.catalogue import PROPERTIES
+    from tools.reference import sink
+
+    names = [*sink.HIGH, *sink.MEDIUM, *sink.LOW]
+    assert len(names) == len(set(names)) == 68
+    assert set(names) <= PROPERTIES.keys()
+    assert sink.DIFFERENCES.keys() <= set(names)
+
+
 def test_the_pages_own_classes_are_what_the_engine_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The classes that the page shows are found by their path, have the methods, and make paths, times and bytes."""
     from kafka_s3.ranges import TopicPartition

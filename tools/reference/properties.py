@@ -8,6 +8,7 @@ from typing import Final, assert_never
 
 from kafka_s3.settings import block_gzip, catalogue
 from kafka_s3.settings.properties import Ignored, Property, PropertyPrefix, Refused, Required, Status, Supported, render
+from tools.reference import sink
 
 _OPTIONS: Final = frozenset(prop.name for prop in catalogue.TOPICS["Converters"])
 
@@ -19,17 +20,19 @@ def reference() -> str:
         shown = [prop for prop in properties if not _is_twin(prop)]
         groups = [list(group) for _, group in itertools.groupby(shown, key=_sameness)]
         rows = [
-            f"| {_names(group)} | {_type(group[0])} | {_default(group[0])} | {_meaning(group[0])} |\n"
+            f"| {_names(group)} | {_type(group[0])} | {_default(group[0])} | {_in_the_sink(group[0])} "
+            f"| {_meaning(group[0])} |\n"
             for group in groups
         ]
         parts.append(_table(title, rows))
-    families = [f"| `{family.prefix}*` | | | {_said(family.status) or family.doc} |\n" for family in _families()]
+    families = [f"| `{family.prefix}*` | | | | {_said(family.status) or family.doc} |\n" for family in _families()]
     parts.append(_table("Whatever else begins with", families))
+    parts.append(sink.differences())
     return "\n".join(parts)
 
 
 def _table(title: str, rows: Sequence[str]) -> str:
-    return f"## {title}\n\n| property | type | default | here |\n|---|---|---|---|\n{''.join(rows)}"
+    return f"## {title}\n\n| property | type | default | in the sink | here |\n|---|---|---|---|---|\n{''.join(rows)}"
 
 
 def _families() -> list[PropertyPrefix]:
@@ -67,6 +70,12 @@ def _default(prop: Property) -> str:
         return "required"
     text = render(prop.default)
     return f"`{text.rpartition('.')[2] if prop.kind.value == 'CLASS' else text}`" if text else ""
+
+
+def _in_the_sink(prop: Property) -> str:
+    """Its importance there, with a link to what differs; nothing for what the sink does not have."""
+    level = sink.importance(prop.name)
+    return f"{level}, [differs](#where-the-sink-differs)" if prop.name in sink.DIFFERENCES else level
 
 
 def _meaning(prop: Property) -> str:

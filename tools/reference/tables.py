@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from kafka_s3 import errors, events
+from kafka_s3 import errors, events, user_defined
 from kafka_s3.cli import EXIT_INTERRUPTED
 from kafka_s3_airflow.metrics import Seen, text
 
@@ -57,9 +57,9 @@ def _errors(status: int) -> str:
 
 
 def classes(kind: type[errors.ExporterError]) -> Iterator[type[errors.ExporterError]]:
-    """The error tree below a class, as errors.py has it."""
+    """The error tree below a class, as errors.py and user_defined.py have it."""
     for each in kind.__subclasses__():
-        if each.__module__ == errors.__name__:
+        if each.__module__ in (errors.__name__, user_defined.__name__):
             yield each
             yield from classes(each)
 
