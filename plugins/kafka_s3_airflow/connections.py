@@ -125,13 +125,14 @@ def _aws(conn_id: str, find: Find) -> dict[str, str] | None:
     if connection is None:
         return None
     extra: Mapping[str, Any] = connection.extra_dejson
-    service = _object(extra.get("service_config"))
+    service = _object(conn_id, "service_config", extra.get("service_config"))
+    s3 = _object(conn_id, "service_config.s3", service.get("s3"))
     given = {
         "aws_access_key_id": connection.login or extra.get("aws_access_key_id"),
         "aws_secret_access_key": connection.password or extra.get("aws_secret_access_key"),
         "aws_session_token": extra.get("aws_session_token"),
         "region_name": extra.get("region_name"),
-        "endpoint_url": (service.get("s3") or {}).get("endpoint_url") or extra.get("endpoint_url"),
+        "endpoint_url": s3.get("endpoint_url") or extra.get("endpoint_url"),
         "export.log.key": extra.get("export.log.key"),
         **_role(conn_id, extra, service),
     }
@@ -150,23 +151,31 @@ def _role(conn_id: str, extra: Mapping[str, Any], service: Mapping[str, Any]) ->
             f"The Airflow connection {conn_id} cannot be used:",
             problems=[Problem("profile_name", None, "is not read here: set AWS_PROFILE where the exporter runs")],
         )
-    config = _object(extra.get("config_kwargs"))
+    config = _object(conn_id, "config_kwargs", extra.get("config_kwargs"))
+    sts = _object(conn_id, "service_config.sts", service.get("sts"))
     given = {name: extra.get(name) for name in aws_connection.NAMES}
     given |= {name: config.get(name) for name in ("use_fips_endpoint", "use_dualstack_endpoint")}
-    given["sts_endpoint_url"] = (service.get("sts") or {}).get("endpoint_url")
+    given["sts_endpoint_url"] = sts.get("endpoint_url")
     given["role_session_name"] = f"Airflow_{re.sub('[^A-Za-z0-9=,.@_-]', '', conn_id)}"[:64]
-    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items() if value}
+    said = {name: value for name, value in given.items() if value is not None and value != ""}  # false is said too
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in said.items()}
     return texts if extra.get("role_arn") else {name: text for name, text in texts.items() if name.startswith("use_")}
 
 
-def _object(value: object) -> Mapping[str, Any]:
-    """A JSON object, which a connection may hold as text."""
-    if isinstance(value, str):
+def _object(conn_id: str, name: str, value: object) -> Mapping[str, Any]:
+    """A JSON object, which a connection may hold as text; a `ConfigurationError` for anything else."""
+    if isinstance(value, str) and value.strip():
         try:
             value = json.loads(value)
-        except ValueError:
-            return {}
-    return value if isinstance(value, Mapping) else {}
+        except (ValueError, RecursionError):
+            value = ()
+    if isinstance(value, Mapping):
+        return value
+    if value in (None, "") or (isinstance(value, str) and not value.strip()):
+        return {}
+    raise ConfigurationError(
+        f"The Airflow connection {conn_id} cannot be used:", problems=[Problem(name, None, "must be a JSON object")]
+    )
 
 
 def find_secret(name: str) -> str | None:

@@ -20,7 +20,7 @@ from kafka_s3_airflow.driver_output import GroupOutput
 from kafka_s3_airflow.group_failures import Failures, Members
 from kafka_s3_airflow.group_tasks import FAILED, load_each, narrowed
 from kafka_s3_airflow.guard import die_with_supervisor
-from kafka_s3_airflow.operators import ExportOperator, find_spark_submit, is_local
+from kafka_s3_airflow.operators import ExportOperator, is_local
 
 if TYPE_CHECKING:
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -46,11 +46,10 @@ class GroupExportOperator(ExportOperator):
         from kafka_s3_airflow.connections import check_spark
 
         die_with_supervisor()
-        connection = check_spark(self._conn_id)
+        check_spark(self._conn_id)
         ended = Failures(self._wanted(context))
         members, asked = self._load(ended)
         self.application_args = self._arguments(context)
-        self._spark_binary = find_spark_submit(connection, os.environ)
         before, output = GroupOutput(), GroupOutput()
         hook = self._hook_with_conf(asked, output)
         with scratch(os.environ) as folder:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_s3.errors import EXIT_UNEXPECTED
@@ -78,9 +77,8 @@ class ExportOperator(SparkSubmitOperator):
         with for_airflow():
             loaded = load_connector(Path(self.connector))
         self.take_connection(loaded.settings.spark.conn_id)
-        connection = check_spark(self._conn_id)
+        check_spark(self._conn_id)
         self.application_args = self._arguments(context)
-        self._spark_binary = find_spark_submit(connection, os.environ)
         output = DriverOutput()
         hook = self._hook_with_conf(dict(loaded.settings.spark.conf), output)
         with scratch(os.environ) as folder:
@@ -127,6 +125,8 @@ class ExportOperator(SparkSubmitOperator):
         self._hook = hook
         try:
             self._refuse_to_go_on()
+            named = str(hook._connection["spark_binary"])
+            hook._connection["spark_binary"] = find_spark_submit(named, os.environ)  # small plans take none
             with fits_into(environment, self.way_out):
                 hook.submit(self.application, env=dict(environment), preexec_fn=die_with_parent)
         except AirflowException as error:
@@ -232,11 +232,10 @@ def is_local(hook: SparkSubmitHook) -> bool:
     return bool(hook._connection["master"].startswith("local"))
 
 
-def find_spark_submit(connection: Connection | None, environment: Mapping[str, str]) -> str | None:
-    """The spark-submit to run: from PATH, else beside this Python, where pyspark's wheel puts it."""
-    name = "spark-submit" if connection is None else connection.extra_dejson.get("spark-binary", "spark-submit")
+def find_spark_submit(name: str, environment: Mapping[str, str]) -> str:
+    """The spark-submit to run: by its name, from PATH, else beside this Python, where pyspark's wheel puts it."""
     if shutil.which(name, path=environment.get("PATH")):
-        return None  # as the provider does it
+        return name  # as the provider does it
     beside = Path(sys.executable).parent / name
     if not beside.is_file():
         raise AirflowFailException(

@@ -145,6 +145,24 @@ def test_a_role(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
     assert load_connector(connector).settings.s3.use_dualstack is True
 
 
+def test_what_a_connection_turns_off(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
+    """`false` is said, too: the process's environment may say true. Objects may be written as text at every depth."""
+    from kafka_s3_airflow.connections import load_connector
+
+    connector.write_text(f"{CONNECTOR}consumer.override.bootstrap.servers=k:9092\n")
+    s3, sts = '{"endpoint_url": "https://s3.example.com"}', '{"endpoint_url": "https://sts.example.com"}'
+    extra = {
+        "role_arn": "arn:aws:iam::1:role/x",
+        "config_kwargs": {"use_fips_endpoint": False, "use_dualstack_endpoint": "False"},
+        "service_config": json.dumps({"s3": s3, "sts": sts}),
+    }
+    set_connection(monkeypatch, "aws_default", conn_type="aws", extra=extra)
+    settings = load_connector(connector).settings.s3
+    assert (settings.use_fips, settings.use_dualstack) == (False, False)
+    assert settings.endpoint_url == "https://s3.example.com"
+    assert getattr(settings.credentials, "endpoint", None) == "https://sts.example.com"
+
+
 @pytest.mark.parametrize(
     ("extra", "said"),
     [
@@ -155,6 +173,12 @@ def test_a_role(monkeypatch: pytest.MonkeyPatch, connector: Path) -> None:
         ),
         ({"role_arn": "r", "assume_role_kwargs": "canary"}, "must be a JSON object"),
         ({"role_arn": "r", "assume_role_kwargs": {"Tag": "canary"}}, "Did you mean Tags?"),
+        ({"role_arn": "r", "assume_role_kwargs": {"ExternalId": 4711}}, "ExternalId must be a text"),
+        ({"role_arn": "r", "assume_role_kwargs": "[" * 100_000}, "must be a JSON object"),
+        ({"config_kwargs": {"use_fips_endpoint": "canary"}}, "use_fips_endpoint: must be either true or false"),
+        ({"service_config": "{canary"}, "service_config: must be a JSON object"),
+        ({"service_config": {"s3": "canary"}}, "service_config.s3: must be a JSON object"),
+        ({"config_kwargs": ["canary"]}, "config_kwargs: must be a JSON object"),
     ],
 )
 def test_a_role_that_cannot_be_understood(
@@ -218,6 +242,25 @@ def test_spark_submit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """spark-submit comes from PATH, else from beside this Python, whose environment need not be activated."""
     from kafka_s3_airflow.operators import find_spark_submit
 
-    assert find_spark_submit(None, {"PATH": str(tmp_path)}) == str(Path(sys.executable).parent / "spark-submit")
+    beside = str(Path(sys.executable).parent / "spark-submit")
+    assert find_spark_submit("spark-submit", {"PATH": str(tmp_path)}) == beside
     (tmp_path / "spark-submit").touch(mode=0o755)
-    assert find_spark_submit(None, {"PATH": str(tmp_path)}) is None
+    assert find_spark_submit("spark-submit", {"PATH": str(tmp_path)}) == "spark-submit"
+
+
+def test_a_machine_without_spark_submit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is looked for where Spark is started and nowhere before: whoever has small plans needs none."""
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from kafka_s3_airflow.driver_output import DriverOutput
+    from kafka_s3_airflow.operators import ExportOperator
+
+    set_connection(monkeypatch, "spark_default", conn_type="spark", host="local[2]")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    operator, output = ExportOperator(task_id="export", connector="/orders.properties"), DriverOutput()
+    hook = operator._hook_with_conf({}, output)
+    with pytest.raises(
+        AirflowFailException, match=r"spark-submit is neither on PATH .* pip install 'kafka-s3\[spark\]'"
+    ):
+        operator._submit(hook, {}, output)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -229,7 +228,6 @@ def test_more_than_linux_takes(monkeypatch: pytest.MonkeyPatch, airflow_db: None
     """A driver whose environment is too large to start is a sentence without a secret, and no retry."""
     from kafka_s3_airflow.driver_output import GroupOutput
     from kafka_s3_airflow.group_operator import GroupExportOperator
-    from kafka_s3_airflow.operators import find_spark_submit
 
     set_connection(monkeypatch, "spark_default", conn_type="spark", host="local[2]")
     members = tuple(
@@ -242,7 +240,6 @@ def test_more_than_linux_takes(monkeypatch: pytest.MonkeyPatch, airflow_db: None
         operator._run_without_spark(environment, GroupOutput())
     assert "12312" not in str(raised.value)
     output = GroupOutput()
-    operator._spark_binary = find_spark_submit(None, os.environ)
     assert operator._submit_all(operator._hook_with_conf({}, output), environment, output) == 78
     assert "Make two groups of it." in output.reasons[""][0]
 

@@ -59,6 +59,25 @@ def test_a_small_plan_needs_no_jvm(bench: Bench, capfd: pytest.CaptureFixture[st
 
 
 @pytest.mark.heavy
+def test_a_small_plan_needs_no_spark_submit(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A machine without Spark exports what is small; the first large plan says what to install."""
+    from kafka_s3_airflow import operators
+
+    folders = [each for each in os.environ["PATH"].split(os.pathsep) if not Path(each, "spark-submit").exists()]
+    monkeypatch.setenv("PATH", os.pathsep.join(folders))
+    monkeypatch.setattr(operators, "sys", SimpleNamespace(executable=str(tmp_path / "python")))
+    give(bench, export_spark_records_min="100")
+    bench.produce(0, EIGHT + MINUTE, lines(0, 50))
+    assert bench.run(NINE).state == "success"
+    bench.produce(0, NINE + MINUTE, lines(50, 100))
+    assert bench.run(TEN).tasks["export"] == "failed"
+    assert bench.values() == list(range(50))
+    assert "spark-submit is neither on PATH nor beside" in capfd.readouterr().out
+
+
+@pytest.mark.heavy
 def test_a_large_plan_goes_to_spark(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:
     """What was planned is handed over: one commit, by Spark, of all records."""
     give(bench, export_spark_records_min="200")
