@@ -46,9 +46,22 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text() == "mine"
 
 
+@pytest.mark.parametrize("name", ["/proc/kafka-s3", "/dev/null/exports", "n" * 300])
+def test_a_folder_that_cannot_be_made(name: str) -> None:
+    """What the machine said, in a sentence."""
+    result = CliRunner().invoke(main, ["airflow", "init", name])
+    assert (result.exit_code, result.exception.__class__) == (1, SystemExit)
+    assert f"{name} cannot be written: " in result.output
+
+
 def test_the_projects_own_tests_pass(tmp_path: Path, airflow_db: None) -> None:
-    """As its README says: `python -m pytest` in it. With a connector that is wrong they fail and say why."""
+    """As its README says: `python -m pytest` in it, also of connectors in a group and of one whose name is not its
+    file's. With a connector that is wrong they fail and say why."""
     _init(tmp_path)
+    for name in ("bills", "carts"):
+        text = (tmp_path / "connectors" / "orders.properties").read_text().replace("name=orders", f"name={name}")
+        group = "export.group=nightly\n" if name == "bills" else ""
+        (tmp_path / "connectors" / f"{name}-v2.properties").write_text(text + group)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path)]
 
     def ran() -> subprocess.CompletedProcess[str]:

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from kafka_s3.cli import spark_submit
+from kafka_s3.cli import main, spark_submit
 from kafka_s3.errors import ConfigurationError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,3 +30,19 @@ def test_spark_without_pyspark_names_the_extra(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ConfigurationError, match=r"pip install 'kafka-s3\[spark\]'") as raised:
         spark_submit._spark_home()
     assert raised.value.exit_status == 78
+
+
+@pytest.mark.parametrize("extra", ["protobug", "msk,protobuf", ""])
+def test_a_bundle_of_an_unknown_extra_is_refused(extra: str, tmp_path: Path) -> None:
+    """Before anything is packed, with the extras that there are."""
+    result = CliRunner().invoke(main, ["bundle", str(tmp_path / "engine.zip"), "--extra", extra])
+    assert result.exit_code == 1
+    assert f"{extra!r} is not an extra of kafka-s3.\nIts extras: airflow, " in result.output
+    assert ", msk, postgres, protobuf, " in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bundle_where_nothing_can_be_written() -> None:
+    result = CliRunner().invoke(main, ["bundle", "/proc/no/engine.zip", "--engine-only"])
+    assert (result.exit_code, result.exception.__class__) == (1, SystemExit)
+    assert "/proc/no/engine.zip cannot be written: No such file or directory." in result.output

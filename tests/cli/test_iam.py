@@ -6,6 +6,7 @@ import fnmatch
 import json
 import os
 from collections.abc import Iterator, Set
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ ACTIONS = {
 }
 ON_THE_BUCKET = ("s3:ListBucket", "s3:ListBucketMultipartUploads")
 Asked = Set[tuple[str, str]]
+LOGIN = {"consumer.override.security.protocol": "SASL_SSL", "consumer.override.sasl.jaas.config": "${env:NOT_SET_4711}"}
 
 
 class Recorder:
@@ -215,3 +217,31 @@ def test_an_access_point_and_a_bucket_without_a_folder() -> None:
     read = of("run", s3__bucket__name=point)["Read"]["Resource"]
     assert f"{point}/object/topics/*" in read
     assert "arn:aws:s3:::archive/*" in of("run", topics__dir="")["Read"]["Resource"]
+
+
+UNSET = "${env:NOT_SET_4711}"
+
+
+@pytest.mark.parametrize(
+    ("given", "refused"),
+    [
+        ({"s3.bucket.name": UNSET}, "s3.bucket.name"),
+        ({"s3.ssea.name": "aws:kms", "s3.sse.kms.key.id": UNSET}, "s3.sse.kms.key.id"),
+        ({"aws.access.key.id": UNSET, "aws.secret.access.key": UNSET, "store.url": UNSET}, None),
+        ({"consumer.override.bootstrap.servers": UNSET}, None),
+        ({**LOGIN, "consumer.override.sasl.mechanism": "AWS_MSK_IAM"}, "consumer.override.sasl.jaas.config"),
+        ({**LOGIN, "consumer.override.sasl.mechanism": "PLAIN"}, None),
+    ],
+)
+def test_a_variable_without_a_value(given: dict[str, str], refused: str | None, tmp_path: Path) -> None:
+    """Where the policy depends on it, it is refused in a sentence; a password or an address may be missing."""
+    file = tmp_path / "orders.properties"
+    file.write_text("".join(f"{name}={text}\n" for name, text in {**MINIMAL, **given}.items()))
+    result = call("iam", file)
+    if refused is None:
+        assert result.exit_code == 0, result.output
+        assert "NOT_SET" not in result.output
+    else:
+        assert (result.exit_code, result.stdout) == (1, "")
+        said = f"{refused}: the variable {UNSET} has no value: the environment variable is not set"
+        assert said in result.output

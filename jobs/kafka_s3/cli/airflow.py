@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kafka_s3.cli.common import echo
+from kafka_s3.cli.common import echo, writing
 
 
 @click.group("airflow")
@@ -23,7 +23,8 @@ def init(folder: Path) -> None:
     """Write a project that begins into FOLDER: a DAG file, a connector, and tests of both. FOLDER must be empty."""
     from kafka_s3.cli.starting_project import files, write_project
 
-    write_project(folder)
+    with writing(folder):
+        write_project(folder)
     for name in files():
         echo(str(folder / name))
     echo(f"Next: change {folder / 'connectors' / 'orders.properties'}, and read {folder / 'README.md'}.")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from kafka_s3.cli.common import echo
+from kafka_s3.cli.common import echo, writing
 from kafka_s3.settings.spark import CONF
 
 
 @click.command("bundle")
 @click.argument("out", type=click.Path(path_type=Path, dir_okay=False), required=False, metavar="[FILE]")
-@click.option("--extra", "extras", multiple=True, metavar="EXTRA", help="Pack this extra too: protobuf.")
+@click.option("--extra", "extras", multiple=True, metavar="EXTRA", help="Pack this extra too: msk, protobuf.")
 @click.option("--engine-only", is_flag=True, help="Pack no libraries: a small zip for workers that have them.")
 def command(out: Path | None, extras: tuple[str, ...], engine_only: bool) -> None:
     """Pack this engine and the libraries that it needs into one archive, FILE, for Spark workers without them.
@@ -27,7 +27,8 @@ def command(out: Path | None, extras: tuple[str, ...], engine_only: bool) -> Non
     if engine_only and extras:
         raise click.UsageError("--engine-only packs no libraries, so there is no extra to pack.")
     path = (out or Path("dist", default_name(engine_only=engine_only))).absolute()
-    made = engine_zip(path) if engine_only else bundle(path, extras)
+    with writing(path):
+        made = engine_zip(path) if engine_only else bundle(path, extras)
     echo(f"{made.path}: {len(made.packages)} packages, {made.files:,} files, {made.bytes / 1e6:.1f} MB")
     echo("A connector that uses it says:")
     if engine_only:

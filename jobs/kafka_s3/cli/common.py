@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
+from kafka_s3.errors import ConfigurationError
 from kafka_s3.events import Event, Tell
 from kafka_s3.log.entries import Interval
 from kafka_s3.sentences import sentence
@@ -88,6 +89,19 @@ def interval_text(interval: Interval | None) -> str:
     if interval.start_ms == interval.end_ms:
         return f"until now, at {iso(interval.start_ms)}"
     return f"{iso(interval.start_ms)} .. {iso(interval.end_ms)}"
+
+
+# Files.
+
+
+@contextlib.contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """What cannot be written to a place that the user named is a sentence."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ConfigurationError(f"{place} cannot be written: {reason}.", next="Name another place.") from None
 
 
 # Questions.

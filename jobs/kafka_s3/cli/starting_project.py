@@ -11,8 +11,9 @@ from kafka_s3.errors import ConfigurationError
 
 _README: Final = """\
 # Exports from Kafka to S3
-Every file in `connectors/` becomes a DAG of its name: `dags/exports.py` makes them. What all connectors share is in
-`connectors/worker.properties`. Before a change goes to Airflow:
+Every file in `connectors/` becomes a DAG of its connector's name, or a part of its group's (`export.group`):
+`dags/exports.py` makes them. What all connectors share is in `connectors/worker.properties`. Before a change goes to
+Airflow:
 
     pip install --requirement requirements.txt pytest
     kafka-s3 validate connectors/orders.properties
@@ -39,6 +40,7 @@ from pathlib import Path
 import pytest
 
 from kafka_s3_airflow import dags_of
+from kafka_s3_airflow.dags import connectors_in
 
 CONNECTORS = Path(__file__).resolve().parents[1] / "connectors"
 
@@ -55,16 +57,18 @@ def test_every_connector_can_run(dags):
         assert "broken" not in dag.tags, dag.doc_md
 
 
-def test_every_connector_is_a_dag_of_its_name(dags):
-    files = [path for path in CONNECTORS.iterdir() if path.name != "worker.properties"]
-    assert {path.stem for path in files} <= dags.keys()
+def test_every_file_is_exported_by_a_dag(dags):
+    """A DAG of the connector's name, or that of its group."""
+    connectors = connectors_in(CONNECTORS)
+    assert {each.path for each in connectors} == set(CONNECTORS.iterdir()) - {CONNECTORS / "worker.properties"}
+    assert {each.runs_in for each in connectors} <= dags.keys()
 
 
-def test_every_export_is_three_tasks(dags):
-    for name, dag in dags.items():
+def test_every_export_has_its_tasks(dags):
+    for dag in dags.values():
         dag.validate()
-        if "__" not in name:
-            assert dag.task_ids == ["plan", "export", "complete"]
+    for each in connectors_in(CONNECTORS):
+        assert {"plan", "export", "complete"} <= set(dags[each.runs_in].task_ids)
 '''
 _CONNECTOR: Final = """\
 # The properties of the Confluent S3 sink. `kafka-s3 validate` says what each of them means here.

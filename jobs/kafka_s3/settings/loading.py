@@ -60,6 +60,7 @@ class Loaded:
     settings: Settings
     report: tuple[ResolvedProperty, ...]
     is_aivens: bool = False  # it was written for Aiven's S3 sink
+    unresolved: tuple[Problem, ...] = ()  # `offline`: which variables have no value here, and why
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +239,8 @@ def _load(
     rows = sorted(gathered.rows + report_rows(config) + config.rows + client.rows, key=lambda row: row.name)
     made = build_settings(config, client, gathered.session_token, gathered.aws)
     kafka = replace(made.kafka, refused=tuple(gathered.refused_client))
-    return Loaded(replace(made, kafka=kafka, hidden=gathered.hidden), tuple(rows), gathered.aivens is not None)
+    found = replace(made, kafka=kafka, hidden=gathered.hidden)
+    return Loaded(found, tuple(rows), gathered.aivens is not None, tuple(gathered.unresolved))
 
 
 def _read_stores(gathered: Gathered, config: ParsedConfig, client: Client, reach: Reach) -> None:

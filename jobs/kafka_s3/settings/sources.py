@@ -41,6 +41,7 @@ class Gathered:
     aws: AwsConnection = field(default_factory=AwsConnection)
     rows: list[ResolvedProperty] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    unresolved: list[Problem] = field(default_factory=list)  # of variables that need no value here
     aivens: aiven.Translated | None = None  # where the connector file is one of Aiven's S3 sink
     refused_client: list[str] = field(default_factory=list)  # why nothing can be asked of Kafka by a process that looks
 
@@ -132,6 +133,7 @@ def _resolve(name: str, given: Given, lookups: Lookups | None, lenient: bool, ga
         else:
             lenient = lenient or not _is_needed_to_look(name)
     if lenient:
+        gathered.unresolved.append(Problem(name, None, resolved))
         return replace(given, resolved=False)
     gathered.problems.append(Problem(name, None, resolved))
     return None

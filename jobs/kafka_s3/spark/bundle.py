@@ -58,7 +58,7 @@ def default_name(*, engine_only: bool) -> str:
 
 def bundle(path: Path, extras: Sequence[str] = ()) -> Bundle:
     """Write the engine and the libraries that it needs, those of some of its extras too."""
-    libraries = _closure(extras)
+    libraries = _closure([*map(_normal, extras)])
     files = dict(_engine_files())
     for library in libraries:
         files |= _files_of(library)
@@ -98,12 +98,21 @@ def _closure(extras: Sequence[str]) -> list[Distribution]:
                 next=f"pip install '{NAME}{wished}'.",
             ) from None
         found[_normal(name)] = one
+        if name == NAME:
+            _check_extras(one, extras)
         for text in one.requires or ():
             need = _needed(text, wanted)
             if need is not None and need not in seen:
                 seen.add(need)
                 waiting.append(need)
     return [found[name] for name in sorted(found) if name != NAME]
+
+
+def _check_extras(engine: Distribution, extras: Sequence[str]) -> None:
+    known = sorted(engine.metadata.get_all("Provides-Extra") or ())
+    for extra in extras:
+        if extra not in known:
+            raise ConfigurationError(f"{extra!r} is not an extra of {NAME}.", next=f"Its extras: {', '.join(known)}.")
 
 
 def _needed(text: str, extras: frozenset[str]) -> tuple[str, frozenset[str]] | None:
