@@ -235,3 +235,12 @@ def test_record_above_the_receive_limit(kafka: KafkaPart, topic_name: str) -> No
     small = settings(kafka.bootstrap_servers, fetch_max_bytes="1000000", receive_message_max_bytes="1001000")
     with pytest.raises(ConfigurationError, match=rf"{topic_name}-0 \[0, 1\).*\(0\.\.1001000\).*receive\.message\.max"):
         read(small, topic_name, 0, 1)
+
+
+def test_a_login_in_an_address_is_hidden() -> None:
+    """librdkafka names token endpoints as they were written, in its log always."""
+    text = 'Failed to retrieve OIDC token from "https://me:canary@tokens/oauth": Could not connect'
+    for code in (KafkaError._AUTHENTICATION, KafkaError._INVALID_ARG, KafkaError._TRANSPORT):
+        said = str(translate(KafkaError(code, text), "asking"))
+        assert 'from "https://[hidden]@tokens/oauth"' in said
+        assert "canary" not in said

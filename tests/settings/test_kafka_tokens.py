@@ -92,6 +92,8 @@ def test_the_ca_of_a_token_endpoint() -> None:
         ({"sasl.oauthbearer.jwt.retriever.class": f"{OAUTH}.FileJwtRetriever"}, "known: DefaultJwtRetriever"),
         ({"sasl.jaas.config": f'{MODULE} clientid="canary";'}, "Did you mean clientId?"),
         ({"sasl.jaas.config": f'{MODULE} unsecuredLoginStringClaim_sub="canary";'}, "unsecured tokens"),
+        ({"sasl.jaas.config": f'{MODULE} extension_a="1,b=canary";'}, "whose value has a comma"),
+        ({"sasl.jaas.config": f'{MODULE} clientId="canary";'}, "must contain clientId and clientSecret"),
         ({"sasl.jaas.config": f"{IAM}.IAMLoginModule required;"}, "a login for AWS_MSK_IAM, not for sasl.mechanism"),
         ({"sasl.mechanism": "GSSAPI"}, "must be one of: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM"),
     ],
@@ -137,6 +139,7 @@ def test_msk_by_the_handler_of_oauthbearer() -> None:
         ('awsRoleARN="canary"', "Did you mean awsRoleArn?"),
         ('awsProfileName="canary" awsRoleArn="canary"', "leave one of them"),
         ('awsRoleArn="canary" awsRoleAccessKeyId="canary"', "together"),
+        ('awsRoleArn="canary" awsRoleSessionToken="canary"', "together"),
         ('awsRoleSessionName="canary"', "must contain awsRoleArn"),
     ],
 )
@@ -154,4 +157,109 @@ def test_a_higher_place_without_tokens_wins() -> None:
     client = translate(
         [ClientLayer({name: (name, Given(text, source)) for name, text in given.items()}) for given, source in layers]
     )
+    assert said(client) == ""
     assert (client.msk, client.properties["sasl.mechanism"]) == (None, "PLAIN")
+
+
+def layered(*layers: tuple[dict[str, str], Source]) -> Client:
+    return translate(
+        [
+            ClientLayer({name: (name, Given(text, source)) for name, text in given.items()}, source is Source.AIRFLOW)
+            for given, source in layers
+        ]
+    )
+
+
+NATIVE = {
+    "sasl.mechanisms": "OAUTHBEARER",
+    "sasl.oauthbearer.method": "oidc",
+    "sasl.oauthbearer.client.id": "connection",
+    "sasl.oauthbearer.client.secret": "canary",
+    "sasl.oauthbearer.scope": "connection",
+    "sasl.oauthbearer.extensions": "a=connection",
+    "sasl.oauthbearer.token.endpoint.url": "https://connection/oauth",
+}
+WORKERS = f'{MODULE} clientId="worker" clientSecret="canary" scope="worker" extension_a="worker";'
+
+
+@pytest.mark.parametrize(
+    ("connectors", "connection", "expected"),
+    [
+        ({"sasl.jaas.config": f'{MODULE} clientId="me" clientSecret="s";'}, NATIVE, ("me", "s", None, None)),
+        ({"sasl.jaas.config": f'{MODULE} clientId="me" clientSecret="s";'}, {}, ("me", "s", None, None)),
+        ({}, NATIVE, ("connection", "canary", "connection", "a=connection")),
+        ({}, {}, ("worker", "canary", "worker", "a=worker")),
+        ({"sasl.oauthbearer.scope": "mine"}, {}, ("worker", "canary", "mine", "a=worker")),
+    ],
+)
+def test_a_login_is_one_places_as_a_whole(
+    connectors: dict[str, str], connection: dict[str, str], expected: tuple[str | None, ...]
+) -> None:
+    """Id, secret, scope and extensions of one place are not completed by another's; what stands alone is."""
+    client = layered(
+        (connectors, Source.CONNECTOR),
+        (connection, Source.AIRFLOW),
+        ({**OIDC, "sasl.jaas.config": WORKERS}, Source.WORKER),
+    )
+    assert said(client) == ""
+    names = ("client.id", "client.secret", "scope", "extensions")
+    assert tuple(client.properties.get(f"sasl.oauthbearer.{name}") for name in names) == expected
+
+
+@pytest.mark.parametrize(
+    ("connectors", "connection"),
+    [
+        ({"sasl.oauthbearer.client.credentials.client.id": "me"}, NATIVE),
+        ({"sasl.oauthbearer.client.credentials.client.secret": "s"}, {}),
+        ({"sasl.jaas.config": f'{MODULE} clientId="me";'}, {}),
+        ({}, {"sasl.oauthbearer.client.id": "connection"}),
+    ],
+)
+def test_half_a_login_gets_no_other_half(connectors: dict[str, str], connection: dict[str, str]) -> None:
+    """A secret never goes with another place's name: what is missing is a problem."""
+    client = layered(
+        (connectors, Source.CONNECTOR),
+        (connection, Source.AIRFLOW),
+        ({**OIDC, "sasl.jaas.config": WORKERS}, Source.WORKER),
+    )
+    assert said(client) == "sasl.jaas.config: must contain clientId and clientSecret for OAUTHBEARER, both in one place"
+    assert "canary" not in client.properties.values()
+
+
+def test_a_name_of_the_connection_and_no_password() -> None:
+    """The worker's password is not sent with it."""
+    scram = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
+    worker = {**scram, "sasl.jaas.config": 'a.PlainLoginModule required username="u" password="canary";'}
+    client = layered(({"sasl.username": "connection"}, Source.AIRFLOW), (worker, Source.WORKER))
+    assert said(client) == "sasl.jaas.config: must contain username and password for PLAIN"
+    assert "canary" not in client.properties.values()
+
+
+def test_a_mechanism_by_its_second_name() -> None:
+    """A connection's `sasl.mechanisms` is the mechanism that a login has to be for, and may be Amazon's."""
+    plain = {"sasl.jaas.config": 'a.PlainLoginModule required username="u" password="p";'}
+    client = layered((plain, Source.CONNECTOR), ({"sasl.mechanisms": "SCRAM-SHA-256"}, Source.AIRFLOW))
+    assert "contains a login for PLAIN, not for sasl.mechanism" in said(client)
+    msk = {name: text for name, text in MSK.items() if name != "sasl.mechanism"} | {"sasl.mechanisms": "AWS_MSK_IAM"}
+    client = layered(({**msk, "sasl.jaas.config": f"{IAM}.IAMLoginModule required;"}, Source.AIRFLOW))
+    assert (said(client), client.msk) == ("", MskLogin("eu-central-1"))
+
+
+@pytest.mark.parametrize("mechanism", ["AWS_MSK_IAM", "OAUTHBEARER"])
+def test_msk_without_a_login(mechanism: str) -> None:
+    """As in Java it takes `sasl.jaas.config`, and the message says what to write there."""
+    handler = {"sasl.login.callback.handler.class": f"{IAM}.IAMOAuthBearerLoginCallbackHandler"}
+    client = client_of({**MSK, "sasl.mechanism": mechanism, **(handler if mechanism == "OAUTHBEARER" else {})})
+    assert "sasl.jaas.config: is required to log in to Amazon MSK: software.amazon.msk.auth.iam.IAM" in said(client)
+    assert len(client.problems) == 1
+
+
+def test_a_login_in_the_endpoints_address_is_hidden() -> None:
+    """In what `validate` shows, of a file and of a connection; it is used as it is."""
+    url = {"sasl.oauthbearer.token.endpoint.url": "https://me:canary@tokens/oauth"}
+    for source in (Source.CONNECTOR, Source.AIRFLOW):
+        client = layered(({**OIDC, "sasl.jaas.config": WORKERS, **url}, source))
+        assert said(client) == ""
+        assert "canary@" in client.properties["sasl.oauthbearer.token.endpoint.url"]
+        (row,) = [row for row in client.rows if row.name in url]
+        assert row.value == "https://[hidden]@tokens/oauth"

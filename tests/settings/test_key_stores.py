@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import ssl
 import traceback
@@ -12,8 +13,9 @@ import pytest
 from confluent_kafka import Consumer
 
 from kafka_s3.errors import ConfigurationError
-from kafka_s3.settings import Loaded
+from kafka_s3.settings import Loaded, Lookups
 from kafka_s3.settings.converters import ConverterSettings
+from kafka_s3.settings.reach import Reach
 from tests.adapters.stores import STORES
 
 Load = Callable[..., Loaded]
@@ -97,7 +99,7 @@ def test_stores_of_the_registry(load_with: Load) -> None:
 WRONG = {
     "no such file": (trust("no.jks"), r"truststore.location: .*no.jks cannot be read: No such file or directory"),
     "a folder": (trust("."), "cannot be read: Is a directory"),
-    "something else": (trust("make.sh"), "neither a JKS nor a PKCS12 store; of PEM, set ssl.truststore.type=PEM"),
+    "something else": (trust("make.sh"), "neither a JKS nor a PKCS12 store; for PEM set ssl.truststore.type=PEM"),
     "JCEKS": (keys("client.jceks"), "type JCEKS, which is not read here: convert it"),
     "wrong password": (trust("trust.jks", password="canary"), "opened with ssl.truststore.password: correct it"),
     "wrong password of PKCS12": (keys("client.p12", password="canary"), "with ssl.keystore.password: correct it"),
@@ -155,3 +157,56 @@ def test_offline_no_store_is_opened(load_with: Load) -> None:
     """A configuration is right on a machine that lacks the stores: who runs it has them."""
     given = {f"{OVERRIDE}{name}": text for name, text in trust("no.jks").items()}
     assert "ssl.ca.pem" not in load_with(given).settings.kafka.client
+
+
+def test_a_key_that_is_damaged_is_one_sentence(load_with: Load, tmp_path: Path) -> None:
+    """A store whose hash is right and whose key says of itself that it is longer than it is."""
+    whole = (STORES / "client.jks").read_bytes()
+    at = whole.index(b"\x30\x7d\x30\x0e")  # the key: a sequence, and how long it is
+    broken = bytearray(whole[:-20])
+    broken[at + 1] = 0xFF
+    digest = hashlib.sha1(PASSWORD.encode("utf-16-be") + b"Mighty Aphrodite" + broken, usedforsecurity=False).digest()
+    (tmp_path / "broken.jks").write_bytes(bytes(broken) + digest)
+    given = {"ssl.keystore.location": str(tmp_path / "broken.jks"), "ssl.keystore.password": PASSWORD}
+    with pytest.raises(ConfigurationError, match=r"broken\.jks is a JKS store that is damaged"):
+        loaded(load_with, given)
+
+
+JAAS = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+
+
+@pytest.mark.parametrize("name", ["ssl.truststore.location", "registry", "sasl.jaas.config"])
+def test_what_a_variable_stood_for_is_not_said(load_with: Load, name: str) -> None:
+    """The place of a store may be a secret: a message has the property and the variable."""
+    given = {f"{OVERRIDE}ssl.truststore.location": "/no/${env:PLACE}"}
+    if name == "registry":
+        given = {**AVRO, f"{REGISTRY}ssl.truststore.location": "/no/${env:PLACE}"}
+    elif name == "sasl.jaas.config":
+        login = {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.login.callback.handler.class": f"{JAAS.rpartition('.')[0]}.OAuthBearerLoginCallbackHandler",
+            "sasl.oauthbearer.token.endpoint.url": "https://t",
+            name: f'{JAAS} clientId="a" clientSecret="b" ssl.truststore.location="/no/${{env:PLACE}}";',
+        }
+        given = {f"{OVERRIDE}{each}": text for each, text in login.items()}
+    with pytest.raises(ConfigurationError) as caught:
+        load_with(
+            {f"{OVERRIDE}bootstrap.servers": "b:1", **given}, lookups=Lookups(env={"PLACE": "canary"}), offline=False
+        )
+    (problem,) = caught.value.problems
+    shown = "the trust store in it" if name == "sasl.jaas.config" else "the file of ${env:PLACE}"
+    assert problem.message == f"{shown} cannot be read: No such file or directory"
+    assert problem.name in given
+    assert "canary" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_name_of_half_a_character(load_with: Load, tmp_path: Path) -> None:
+    """JSON can write one; no file has such a name, with a list of folders and without."""
+    for reach in (Reach(), Reach(file_roots=(str(tmp_path),))):
+        with pytest.raises(ConfigurationError, match=r"half a character|not looked up here"):
+            load_with(
+                {f"{OVERRIDE}bootstrap.servers": "b:1", f"{OVERRIDE}ssl.truststore.location": "/a\ud800"},
+                lookups=Lookups(reach=reach),
+                offline=False,
+            )

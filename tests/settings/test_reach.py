@@ -13,6 +13,7 @@ from kafka_s3.errors import ConfigurationError
 from kafka_s3.settings import Loaded, load, lookups_of
 from kafka_s3.settings.files import SIZE_MAX_BYTES, read_text
 from kafka_s3.settings.reach import Reach
+from tests.adapters.stores import STORES
 from tests.support import MINIMAL
 
 CANARY = "canary-4711"
@@ -226,3 +227,33 @@ def test_what_a_variable_stood_for_is_a_secret_everywhere(tmp_path: Path) -> Non
     assert "[hidden]" in shown
     assert one.settings.hidden == {CANARY}
     assert one.settings.configuration_sha256 == loaded("another").settings.configuration_sha256
+
+
+def test_stores_of_a_connection_are_the_operators(tmp_path: Path) -> None:
+    """A store that an Airflow connection names is opened wherever it lies; a connector that names the same file, by a
+    property or in its login, is refused."""
+    store = str(STORES / "trust.jks")
+    roots = {"KAFKA_S3_FILE_ROOTS": str(tmp_path)}
+    connection = {"ssl.truststore.location": store, "ssl.truststore.password": "store-password"}
+    for only_looks in (False, True):
+        lookups = lookups_of(roots, only_looks=only_looks)
+        found = load(connector(tmp_path), lookups=lookups, kafka_connection=connection).settings.kafka
+        assert (found.refused, "ssl.ca.pem" in found.client) == ((), True)
+    own = connector(tmp_path, consumer__override__ssl__truststore__location=store)
+    with pytest.raises(ConfigurationError, match="KAFKA_S3_FILE_ROOTS does not allow it"):
+        load(own, lookups=lookups_of(roots), kafka_connection=connection)
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLogin"
+    login = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.login.callback.handler.class": f"{module}CallbackHandler",
+        "sasl.oauthbearer.token.endpoint.url": "https://t",
+    }
+    jaas = f'{module}Module required clientId="a" clientSecret="b" ssl.truststore.location="{store}";'
+    own = connector(tmp_path, consumer__override__sasl__jaas__config=jaas)
+    with pytest.raises(ConfigurationError, match=r"sasl\.jaas\.config: .*trust\.jks cannot be read: it lies elsewhere"):
+        load(own, lookups=lookups_of(roots), kafka_connection=login)
+    found = load(
+        connector(tmp_path), lookups=lookups_of(roots), kafka_connection={**login, "sasl.jaas.config": jaas}
+    ).settings.kafka
+    assert "https.ca.pem" in found.client

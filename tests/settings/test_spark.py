@@ -96,7 +96,7 @@ def test_numbers_that_contradict_each_other_are_refused(problems_of: Problems) -
     assert "maxExecutors=4" in problems_of(_members(executors))[least]
 
 
-@pytest.mark.parametrize("reach", [Reach(classes=()), Reach(file_roots=("/srv",))])
+@pytest.mark.parametrize("reach", [Reach(classes=()), Reach(file_roots=("/srv",)), Reach(env_prefixes=())])
 def test_under_bounds_resources_alone_can_be_asked_for(load_with: Load, problems_of: Problems, reach: Reach) -> None:
     """A jar, a Python or an archive would be code that the administrator's lists do not allow."""
     lookups = Lookups(reach=reach)

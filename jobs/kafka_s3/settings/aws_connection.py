@@ -57,7 +57,8 @@ def read_connection(given: Mapping[str, str]) -> AwsConnection:
     """The connection behind the names above, and what is wrong with it."""
     problems: list[Problem] = []
     role = _role(given, problems) if given.get("role_arn") else None
-    return AwsConnection(role, _flag(given, "use_fips_endpoint"), _flag(given, "use_dualstack_endpoint"), (*problems,))
+    fips, dualstack = (_flag(given, f"use_{which}_endpoint", problems) for which in ("fips", "dualstack"))
+    return AwsConnection(role, fips, dualstack, (*problems,))
 
 
 def _role(given: Mapping[str, str], problems: list[Problem]) -> AssumeRole | None:
@@ -73,7 +74,7 @@ def _role(given: Mapping[str, str], problems: list[Problem]) -> AssumeRole | Non
         return None
     return AssumeRole(
         given["role_arn"],
-        str(arguments.pop("RoleSessionName", given.get("role_session_name", "kafka-s3"))),
+        arguments.pop("RoleSessionName", given.get("role_session_name", "kafka-s3")),
         arguments.pop("ExternalId", given.get("external_id")),
         endpoint=given.get("sts_endpoint_url"),
         arguments=json.dumps(arguments, sort_keys=True) if arguments else "",
@@ -86,7 +87,7 @@ def _arguments(text: str, problems: list[Problem]) -> dict[str, Any]:
     name = "assume_role_kwargs"
     try:
         arguments = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         arguments = None
     if not isinstance(arguments, dict):
         problems.append(Problem(name, None, "must be a JSON object of arguments of AssumeRole"))
@@ -94,8 +95,15 @@ def _arguments(text: str, problems: list[Problem]) -> dict[str, Any]:
     for unknown in sorted(arguments.keys() - {*_ARGUMENTS}):
         near = near_match(unknown, _ARGUMENTS)
         problems.append(Problem(name, None, f"{unknown} is not an argument that is handed to STS.{near}"))
+    for text_of in ("ExternalId", "RoleSessionName"):
+        if not isinstance(arguments.get(text_of, ""), str):
+            problems.append(Problem(name, None, f"{text_of} must be a text: put it into quotes"))
     return arguments
 
 
-def _flag(given: Mapping[str, str], name: str) -> bool | None:
-    return given[name].strip().lower() == "true" if name in given else None
+def _flag(given: Mapping[str, str], name: str, problems: list[Problem]) -> bool | None:
+    """A misspelt flag is a problem: as false it would turn off what somebody asked for."""
+    text = given.get(name, "").strip().lower()
+    if text not in ("", "true", "false"):
+        problems.append(Problem(name, None, "must be either true or false"))
+    return text == "true" if text else None

@@ -13,18 +13,22 @@ from kafka_s3.settings.properties import ResolvedProperty
 
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _JAAS: Final = "sasl.jaas.config"
+_GRANT: Final = "client_credentials"
+_ID_AND_SECRET: Final = ("sasl.oauthbearer.client.id", "sasl.oauthbearer.client.secret")
 
 
 @dataclass(slots=True)
 class Client:
     """librdkafka's properties; what decides what a reader sees stands beside them, since the reader sets it.
 
-    `stores`: Java's key and trust stores, to be read where the client is made (`read_stores`).
+    `stores`: Java's key and trust stores, to be read where the client is made (`read_stores`). `signs`: tokens for
+    Amazon MSK are asked for; `msk`: whose they are.
     """
 
     properties: dict[str, str] = field(default_factory=dict, repr=False)
     stores: list[JavaStore] = field(default_factory=list)
     msk: MskLogin | None = None
+    signs: bool = False
     isolation_level: str = "read_committed"
     start: str = "earliest"
     rows: list[ResolvedProperty] = field(default_factory=list)
@@ -59,8 +63,11 @@ def check_login(client: Client) -> None:
         known = ", ".join((*MECHANISMS, OAUTHBEARER, MSK_IAM))
         message = f"must be set with security.protocol={given['security.protocol']}: one of {known}"
         client.problems.append(Problem("sasl.mechanism", None, message))
-    elif mechanism in MECHANISMS and not given.get("sasl.username"):
+    elif mechanism in MECHANISMS and not (given.get("sasl.username") and "sasl.password" in given):
         client.problems.append(Problem(_JAAS, None, f"must contain username and password for {mechanism}"))
+    elif mechanism == OAUTHBEARER and client.msk is None and client.signs:
+        message = "is required to log in to Amazon MSK: software.amazon.msk.auth.iam.IAMLoginModule required;"
+        client.problems.append(Problem(_JAAS, None, message))
     elif mechanism == OAUTHBEARER and client.msk is None:
         _check_oauth(client)
 
@@ -72,5 +79,10 @@ def _check_oauth(client: Client) -> None:
         if "sasl.oauthbearer.config" not in given:
             message = f"is required by {OAUTHBEARER} and {MSK_IAM}: one of {tokens.known_handlers()}"
             client.problems.append(Problem(handler, None, message))
-    elif not {"sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.metadata.authentication.type"} & given.keys():
+    elif "sasl.oauthbearer.metadata.authentication.type" in given:
+        return
+    elif "sasl.oauthbearer.token.endpoint.url" not in given:
         client.problems.append(Problem("sasl.oauthbearer.token.endpoint.url", None, f"is required by {OAUTHBEARER}"))
+    elif given.get("sasl.oauthbearer.grant.type", _GRANT) == _GRANT and not all(map(given.get, _ID_AND_SECRET)):
+        message = f"must contain clientId and clientSecret for {OAUTHBEARER}, both in one place"
+        client.problems.append(Problem(_JAAS, None, message))

@@ -87,6 +87,10 @@ def _opened(path: Path, reach: Reach = ANYWHERE) -> BinaryIO:
     even if a link on the way to it was changed meanwhile."""
     if "\0" in str(path):
         raise OSError(errno.EINVAL, "its name holds a null byte")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise OSError(errno.EINVAL, "its name holds half a character") from None
     with contextlib.ExitStack() as unless_good:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         file = unless_good.enter_context(os.fdopen(handle, "rb"))

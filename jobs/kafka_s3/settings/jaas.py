@@ -11,7 +11,7 @@ _MODULES: Final = {"PlainLoginModule": ("PLAIN",), "ScramLoginModule": ("SCRAM-S
 _TOKEN_MODULES: Final = {"OAuthBearerLoginModule": ("OAUTHBEARER",), "IAMLoginModule": ("AWS_MSK_IAM",)}
 _TOKEN = re.compile(r"""\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([=;])|([^\s=;"']+))""", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b"}
-_SHAPE: Final = '<login module> required username="…" password="…";'
+_SHAPE: Final = '<login module> required <option>="…" <option>="…";'
 
 
 @dataclass(frozen=True, slots=True)

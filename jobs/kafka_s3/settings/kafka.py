@@ -269,8 +269,25 @@ ALIASES: Final = {
     "metadata.broker.list": "bootstrap.servers",
     "fetch.message.max.bytes": "max.partition.fetch.bytes",
 }
+#: Who logs in: what one place says of it is never completed by another, or a password went with another's name.
+LOGIN: Final = frozenset(
+    (
+        "sasl.jaas.config",
+        "sasl.username",
+        "sasl.password",
+        "sasl.oauthbearer.client.credentials.client.id",
+        "sasl.oauthbearer.client.credentials.client.secret",
+        "sasl.oauthbearer.client.id",
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.config",
+    )
+)
+#: What goes with a login of the same place, and with no other's.
+OF_LOGIN: Final = frozenset(("sasl.oauthbearer.scope", "sasl.oauthbearer.extensions"))
 #: Of each set only what the highest place gives is kept: librdkafka would prefer one of them whatever the place.
 EXCLUSIVE: Final = (
+    LOGIN,
+    frozenset(("https.ca.location", "https.ca.pem")),
     frozenset(("ssl.ca.location", "ssl.ca.pem", "ssl.ca.certificate.stores")),
     frozenset(("ssl.certificate.location", "ssl.certificate.pem", "ssl.keystore.location")),
     frozenset(("ssl.key.location", "ssl.key.pem", "ssl.keystore.location")),

@@ -11,7 +11,7 @@ from kafka_s3.errors import ConfigurationError, Problem
 from kafka_s3.settings import kafka_tokens as tokens
 from kafka_s3.settings.client_checks import MECHANISMS, Client, check_login, order_backoffs, settle_tokens
 from kafka_s3.settings.jaas import TokenLogin, parse_jaas
-from kafka_s3.settings.kafka import ALIASES, EXCLUSIVE, JAVA, OVERRIDE, SHOWN_NATIVE, Renamed, Special
+from kafka_s3.settings.kafka import ALIASES, EXCLUSIVE, JAVA, LOGIN, OF_LOGIN, OVERRIDE, SHOWN_NATIVE, Renamed, Special
 from kafka_s3.settings.kafka_tokens import MSK_IAM, OAUTHBEARER
 from kafka_s3.settings.key_stores import HTTPS_CA, KINDS, JavaStore, read_store
 from kafka_s3.settings.properties import (
@@ -27,6 +27,7 @@ from kafka_s3.settings.properties import (
     render,
 )
 from kafka_s3.settings.reach import Reach
+from kafka_s3.settings.validation import show
 from kafka_s3.settings.variables import Given, Source
 
 _STARTS: Final = {
@@ -60,7 +61,9 @@ def translate(layers: Sequence[ClientLayer]) -> Client:
     """Merge the layers, the first one first. Values that hold an unresolved variable are left out, unchecked."""
     client = Client()
     taken: set[str] = set()
-    effective = {name: pair for layer in reversed(layers) for name, pair in layer.given.items()}
+    effective = {
+        ALIASES.get(name, name): layer.given[name] for layer in reversed(layers) for name in sorted(layer.given)
+    }
     for layer in layers:
         translation = _Layer(client, layer, effective, taken)
         for name in sorted(layer.given):
@@ -69,7 +72,8 @@ def translate(layers: Sequence[ClientLayer]) -> Client:
         taken |= translation.added
         for group in EXCLUSIVE:
             if group & translation.added:
-                taken |= group
+                taken |= group | (OF_LOGIN if group is LOGIN else frozenset())
+    client.signs = _signs(effective)
     settle_tokens(client)
     if not client.problems:
         check_login(client)
@@ -121,10 +125,12 @@ class _Layer:
 
     def add(self, name: str) -> None:
         written, given = self.layer.given[name]
-        meaning = JAVA.get(name)
+        meaning = JAVA.get(ALIASES.get(name, name) if self.layer.native else name)
         if self.layer.native and self._is_native(name):
             self._native(name, given)
             return
+        if name in LOGIN and not self._free(name, written, given, HIDDEN):
+            return  # a login is one place's as a whole
         match meaning:
             case None:
                 near = near_match(name, JAVA)
@@ -143,7 +149,7 @@ class _Layer:
                 elif isinstance(meaning, Renamed):
                     self._renamed(name, written, given, meaning)
                 else:
-                    self._special(name, written, given, meaning)
+                    self._special(ALIASES.get(name, name), written, given, meaning)
             case _:
                 assert_never(meaning)
 
@@ -151,13 +157,15 @@ class _Layer:
         """Whether it is librdkafka's own property: one that Java does not know, or means something else by."""
         if name in ("ssl.keystore.location", "ssl.keystore.password"):
             return "ssl.keystore.type" not in self.layer.given
-        return name not in JAVA or (name == "sasl.mechanism" and self.layer.given[name][1].text.strip() != MSK_IAM)
+        if ALIASES.get(name, name) == "sasl.mechanism":
+            return self.layer.given[name][1].text.strip() != MSK_IAM
+        return name not in JAVA
 
     def _native(self, name: str, given: Given) -> None:
         if name.endswith("_cb"):
             self._ignored(name, given, "the exporter sets its own callbacks", shown="")
             return
-        shown = given.text if name in SHOWN_NATIVE else HIDDEN
+        shown = show(name, given.text) if name in SHOWN_NATIVE else HIDDEN
         self._set(ALIASES.get(name, name), given.text, name, given, shown)
 
     def _renamed(self, name: str, written: str, given: Given, meaning: Renamed) -> None:
@@ -199,7 +207,7 @@ class _Layer:
                 self._handler(text, written, given)
             case "sasl.oauthbearer.token.endpoint.url":
                 if text.startswith(("http://", "https://")):
-                    self._set(name, text, written, given, text)
+                    self._set(name, text, written, given, show(name, text))
                 elif text:
                     self._refuse(written, "must be a URL of http or https: tokens in files are not read")
             case "sasl.oauthbearer.jwt.retriever.class":
@@ -254,12 +262,11 @@ class _Layer:
             self._refuse(written, f"is a Java class that is not known here; known: {tokens.known_handlers()}")
 
     def _tokens(self, login: TokenLogin, written: str, given: Given) -> None:
-        handlers = [self._other(f"sasl.{whose}.callback.handler.class") for whose in ("login", "client")]
-        if MSK_IAM in login.mechanisms or any(map(tokens.is_msk, handlers)):
+        if MSK_IAM in login.mechanisms or _signs(self.effective):
             msk = tokens.msk_login(login.options)
             if isinstance(msk, str):
                 self._refuse(written, msk)
-            elif self._free("msk", written, given, HIDDEN):
+            else:
                 self.client.msk = msk
                 self._row(written, given, "Kafka client", HIDDEN)
             return
@@ -273,7 +280,9 @@ class _Layer:
         place = login.options.get("ssl.truststore.location")
         if place and self._free(HTTPS_CA, written, given, None):
             password = login.options.get("ssl.truststore.password", "")
-            self.client.stores.append(JavaStore(written, place, False, password, target=HTTPS_CA))
+            shown = "the trust store in it" if given.variables else place
+            store = JavaStore(written, place, shown, False, password, target=HTTPS_CA)
+            self.client.stores.append(replace(store, is_operators=_is_operators(given)))
 
     def _store(self, name: str, text: str, written: str, given: Given, shown: str) -> None:
         """Key and trust stores: PEM is the client's own affair, Java's are read by `read_stores`."""
@@ -296,7 +305,9 @@ class _Layer:
             self.added |= {*_OF_STORE[side]}
             key_password = self._other("ssl.key.password") if side == "keystore" else ""
             password = self._other(f"ssl.{side}.password", strip=False)
-            self.client.stores.append(JavaStore(written, text, side == "keystore", password, key_password))
+            named = f"the file of {', '.join(given.variables)}" if given.variables else text
+            store = JavaStore(written, text, named, side == "keystore", password, key_password)
+            self.client.stores.append(replace(store, is_operators=_is_operators(given)))
             self._row(written, given, f"Kafka client: {', '.join(_OF_STORE[side])}", shown)
 
     def _pem_store(self, name: str, text: str, written: str, given: Given, shown: str) -> None:
@@ -307,13 +318,12 @@ class _Layer:
         elif name.endswith(".password"):
             self._ignored(written, given, "PEM stores have no password", shown=HIDDEN)
         # Only the first one gets a row: the others say the same.
-        for target, show in zip(_PEM_TARGETS.get(name, ()), (shown, None), strict=False):
-            self._set(target, text, written, given, show)
+        for target, row in zip(_PEM_TARGETS.get(name, ()), (shown, None), strict=False):
+            self._set(target, text, written, given, row)
 
     def _other(self, name: str, *, strip: bool = True) -> str:
         """The effective text of another property, blank if it has none."""
-        pair = self.effective.get(name)
-        text = pair[1].text if pair and pair[1].resolved else ""
+        text = _text(self.effective, name)
         return text.strip() if strip else text
 
     def _free(self, target: str, written: str, given: Given, shown: str | None) -> bool:
@@ -343,6 +353,21 @@ class _Layer:
     def _refuse(self, written: str, message: str) -> None:
         # Never with the value: whatever a misspelt property holds may be a password.
         self.client.problems.append(Problem(written, None, message))
+
+
+def _text(effective: Mapping[str, tuple[str, Given]], name: str) -> str:
+    pair = effective.get(name)
+    return pair[1].text if pair and pair[1].resolved else ""
+
+
+def _signs(effective: Mapping[str, tuple[str, Given]]) -> bool:
+    """Whether tokens for Amazon MSK are asked for: by the mechanism, or by Java's class that gets tokens."""
+    login, other = (_text(effective, f"sasl.{whose}.callback.handler.class").strip() for whose in ("login", "client"))
+    return _text(effective, "sasl.mechanism").strip() == MSK_IAM or tokens.is_msk(login or other)
+
+
+def _is_operators(given: Given) -> bool:
+    return given.source is Source.AIRFLOW
 
 
 def pem(text: str) -> str:

@@ -88,7 +88,10 @@ def oidc_properties(options: Mapping[str, str]) -> dict[str, str] | str:
         if name in _OIDC_OPTIONS:
             properties[_OIDC_OPTIONS[name]] = text
         elif name.startswith(_EXTENSION):
-            extensions.append(f"{name.removeprefix(_EXTENSION)}={text}")
+            extension = name.removeprefix(_EXTENSION)
+            if not re.fullmatch("[A-Za-z]+", extension) or "," in text:
+                return "has an extension whose name is not of the letters A-Z, or whose value has a comma"
+            extensions.append(f"{extension}={text}")
         elif name.startswith("unsecured"):
             return "asks for unsecured tokens, which are for trying out brokers: name a token endpoint"
         elif name not in _TRUST:
@@ -107,7 +110,8 @@ def msk_login(options: Mapping[str, str]) -> MskLogin | str:
         return f"has the option {unknown[0]}, which is not known.{near_match(unknown[0], (*_MSK_OPTIONS,))}"
     if "awsProfileName" in given and "awsRoleArn" in given:
         return "names both awsProfileName and awsRoleArn: leave one of them"
-    if len({"awsRoleAccessKeyId", "awsRoleSecretAccessKey"} & given.keys()) == 1:
+    keys = len({"awsRoleAccessKeyId", "awsRoleSecretAccessKey"} & given.keys())
+    if keys == 1 or (keys == 0 and "awsRoleSessionToken" in given):
         return "must contain awsRoleAccessKeyId and awsRoleSecretAccessKey together"
     if "awsRoleArn" not in given and any(name.startswith("awsRole") for name in given):
         return "must contain awsRoleArn with the other options of a role"
@@ -120,7 +124,7 @@ def region_of(servers: str) -> str | None:
     >>> region_of("b-1.orders.ab12.c2.kafka.eu-central-1.amazonaws.com:9098"), region_of("kafka.company:9098")
     ('eu-central-1', None)
     """
-    found = _MSK_HOST.search(servers)
+    found = _MSK_HOST.search(servers.lower())
     return found[1] if found else None
 
 

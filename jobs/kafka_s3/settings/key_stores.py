@@ -34,14 +34,20 @@ HTTPS_CA: Final = "https.ca.pem"
 
 @dataclass(frozen=True, slots=True)
 class JavaStore:
-    """A key store (`holds_key`), or a trust store. `written` names the property with its place."""
+    """A key store (`holds_key`), or a trust store. `written` names the property with its place.
+
+    `shown`: its place as a message may say it. `is_operators`: an Airflow connection names it, which is not bound by
+    what connectors' files may open.
+    """
 
     written: str
-    path: str
+    path: str = field(repr=False)
+    shown: str
     holds_key: bool
     password: str = field(default="", repr=False)
     key_password: str = field(default="", repr=False)  # the store's own where it is blank
     target: str = "ssl.ca.pem"  # what the certificates of a trust store become
+    is_operators: bool = False
 
     @property
     def side(self) -> str:
@@ -58,23 +64,25 @@ class _Key:
 def read_store(store: JavaStore, reach: Reach = ANYWHERE) -> dict[str, str]:
     """librdkafka's properties that hold what is in a store; `ConfigurationError` in a sentence."""
     try:
-        raw = read_bytes(Path(store.path), reach)
+        raw = read_bytes(Path(store.path), ANYWHERE if store.is_operators else reach)
     except OSError as error:
-        raise ConfigurationError(f"{store.path} cannot be read: {error.strerror or type(error).__name__}") from None
+        raise ConfigurationError(f"{store.shown} cannot be read: {error.strerror or type(error).__name__}") from None
     if raw.startswith(_JKS):
         return _of_jks(store, raw)
     if raw.startswith(_JCEKS):
-        raise ConfigurationError(f"{store.path} is of Java's type JCEKS, which is not read here: {_CONVERT}")
+        raise ConfigurationError(f"{store.shown} is of Java's type JCEKS, which is not read here: {_CONVERT}")
     if raw.startswith(_PEM) and store.target == HTTPS_CA:  # Kafka's own is the client's affair
         return {store.target: raw.decode("utf-8", "replace")}
     if raw[:1] == bytes([_DER_SEQUENCE]):
         return _of_pkcs12(store, raw)
-    raise ConfigurationError(f"{store.path} is neither a JKS nor a PKCS12 store; of PEM, set ssl.{store.side}.type=PEM")
+    raise ConfigurationError(
+        f"{store.shown} is neither a JKS nor a PKCS12 store; for PEM set ssl.{store.side}.type=PEM"
+    )
 
 
 def _trusting(store: JavaStore, certificates: list[bytes]) -> dict[str, str]:
     if not certificates:
-        raise ConfigurationError(f"{store.path} holds no certificate to trust: import the CA of the servers")
+        raise ConfigurationError(f"{store.shown} holds no certificate to trust: import the CA of the servers")
     return {store.target: "".join(_pem("CERTIFICATE", each) for each in dict.fromkeys(certificates))}
 
 
@@ -84,11 +92,11 @@ def _identity(key: bytes, chain: tuple[bytes, ...]) -> dict[str, str]:
 
 
 def _without_key(store: JavaStore) -> ConfigurationError:
-    return ConfigurationError(f"{store.path} holds no private key with a certificate: import one, or remove it")
+    return ConfigurationError(f"{store.shown} holds no private key with a certificate: import one, or remove it")
 
 
 def _wrong_password(store: JavaStore) -> ConfigurationError:
-    said = f"{store.path} cannot be opened with ssl.{store.side}.password"
+    said = f"{store.shown} cannot be opened with ssl.{store.side}.password"
     return ConfigurationError(f"{said}: correct it" if store.password else f"{said}, which is not set")
 
 
@@ -110,7 +118,7 @@ def _of_pkcs12(store: JavaStore, raw: bytes) -> dict[str, str]:
     except ValueError:  # of a wrong password and of bytes that are no store alike
         raise _wrong_password(store) from None
     except (UnsupportedAlgorithm, TypeError) as error:
-        raise ConfigurationError(f"{store.path} cannot be read: {error}; {_CONVERT}") from None
+        raise ConfigurationError(f"{store.shown} cannot be read: {error}; {_CONVERT}") from None
     if not store.holds_key:
         return _trusting(store, [each.public_bytes(Encoding.DER) for each in _certificates(found)])
     if found.key is None or found.cert is None:
@@ -171,15 +179,19 @@ def _of_jks(store: JavaStore, raw: bytes) -> dict[str, str]:
     try:
         keys, trusted = _entries(contents)
     except (IndexError, ValueError):
-        raise ConfigurationError(f"{store.path} is a JKS store that is damaged: copy it again") from None
+        raise _damaged(store) from None
     if not store.holds_key:
         return _trusting(store, trusted + [key.chain[0] for key in keys if key.chain])
     if not any(key.chain for key in keys):
         raise _without_key(store)
     if len(keys) > 1:
         aliases = ", ".join(sorted(key.alias for key in keys))
-        raise ConfigurationError(f"{store.path} holds {len(keys)} private keys ({aliases}): leave one in it")
+        raise ConfigurationError(f"{store.shown} holds {len(keys)} private keys ({aliases}): leave one in it")
     return _identity(_unprotected(store, keys[0]), keys[0].chain)
+
+
+def _damaged(store: JavaStore) -> ConfigurationError:
+    return ConfigurationError(f"{store.shown} is a JKS store that is damaged: copy it again")
 
 
 def _entries(contents: bytes) -> tuple[list[_Key], list[bytes]]:
@@ -208,7 +220,10 @@ def _entries(contents: bytes) -> tuple[list[_Key], list[bytes]]:
 def _unprotected(store: JavaStore, key: _Key) -> bytes:
     """The key as PKCS8: Java adds to it, bit by bit, the hashes of hashes that begin with the password and a salt."""
     given = _utf16(store.key_password or store.password)
-    sealed = _octets(key.protected)
+    try:
+        sealed = _octets(key.protected)
+    except IndexError:
+        raise _damaged(store) from None
     salt, hidden, checked = sealed[:_SHA1_BYTES], sealed[_SHA1_BYTES:-_SHA1_BYTES], sealed[-_SHA1_BYTES:]
     stream, last = bytearray(), salt
     while len(stream) < len(hidden):
@@ -218,7 +233,7 @@ def _unprotected(store: JavaStore, key: _Key) -> bytes:
     if _sha1(given + plain) != checked:
         told = "ssl.key.password" if store.key_password else "ssl.keystore.password; where it has another, set"
         raise ConfigurationError(
-            f"the private key {key.alias} in {store.path} cannot be opened with {told}"
+            f"the private key {key.alias} in {store.shown} cannot be opened with {told}"
             + (": correct it" if store.key_password else " ssl.key.password")
         )
     return plain

@@ -38,9 +38,10 @@ class Reach:
         """Whether a file may be read, links followed. Whoever reads it looks again at what was opened."""
         if self.file_roots is None:
             return True
-        if "\0" in path:
+        try:
+            real = os.path.realpath(path)
+        except ValueError:  # a null byte or half a character
             return False
-        real = os.path.realpath(path)
         return any(os.path.commonpath((real, root)) == root for root in map(os.path.realpath, self.file_roots))
 
     def has_class(self, path: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafka_s3.settings.properties import HIDDEN, Kind, Property, PropertyPrefix, ResolvedProperty, Supported, near_match
-from kafka_s3.settings.reach import CLASSES, FILE_ROOTS, Reach
+from kafka_s3.settings.reach import CLASSES, ENV_PREFIXES, FILE_ROOTS, Reach
 from kafka_s3.settings.validation import ParsedConfig, show
 
 CONN_ID: Final = "export.spark.conn.id"
@@ -118,13 +118,17 @@ def apply_spark_rules(config: ParsedConfig) -> None:
 
 
 def check_reach(config: ParsedConfig, reach: Reach) -> None:
-    """Where connectors may not import or open what they like, they may ask Spark for resources and nothing else."""
-    if reach.only_looks or (reach.classes is None and reach.file_roots is None):
+    """Where connectors may not import, open or look up what they like, they may ask Spark for resources alone: the rest
+    of its properties run code, which does all of that."""
+    lists = {CLASSES: reach.classes, ENV_PREFIXES: reach.env_prefixes, FILE_ROOTS: reach.file_roots}
+    bounding = [name for name, allowed in lists.items() if allowed is not None]
+    if reach.only_looks or not bounding:
         return
     for member, name in _members(config):
         if name not in RESOURCES:
-            bounds = f"{CLASSES} and {FILE_ROOTS} bound what a connector may do here"
-            config.add_problem(member, f"is not a resource, and {bounds}: put it into spark-defaults.conf")
+            bounds = f"{' and '.join(bounding)} {'bounds' if len(bounding) == 1 else 'bound'}"
+            message = f"is not a resource, and {bounds} what a connector may do here"
+            config.add_problem(member, f"{message}: put it into spark-defaults.conf")
 
 
 def _members(config: ParsedConfig) -> Iterator[tuple[str, str]]:

@@ -131,7 +131,7 @@ def show(name: str, text: str) -> str:
     """
     if name.endswith("schema.registry.url") and "@" in text:
         text = f"{HIDDEN}@{text.rpartition('@')[2]}"  # of several, all but the last: a password may hold a comma
-    elif name in ("s3.proxy.url", "store.url", "s3.endpoint") and "@" in text:
+    elif name.endswith(("s3.proxy.url", "store.url", "s3.endpoint", "token.endpoint.url")) and "@" in text:
         scheme, slashes, rest = text.rpartition("://") if "://" in text else ("", "", text)
         text = f"{scheme}{slashes}{HIDDEN}@{rest.rpartition('@')[2]}"
     return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")

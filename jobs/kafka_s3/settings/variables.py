@@ -32,7 +32,8 @@ class Given:
     """A property's text as one place gave it. It never prints its text.
 
     `secret`: a variable in it was looked up, so it is hidden whatever property holds it.
-    `resolved`: it holds no variable that was left as it stands. `found`: what its variables stood for.
+    `resolved`: it holds no variable that was left as it stands. `found`: what its variables stood for. `variables`: how
+    they were written, which is no secret.
     """
 
     text: str = field(repr=False)
@@ -40,6 +41,7 @@ class Given:
     secret: bool = False
     resolved: bool = True
     found: tuple[str, ...] = field(default=(), repr=False)
+    variables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,8 @@ def resolve(given: Given, lookups: Lookups | None) -> Given | str:
         pieces += [given.text[at : match.start()], value]
         at = match.end()
     text = "".join([*pieces, given.text[at:]])
-    return replace(given, text=text, secret=given.secret or bool(found), found=tuple(found))
+    written = tuple(match.group() for match in _VARIABLE.finditer(given.text))
+    return replace(given, text=text, secret=given.secret or bool(found), found=tuple(found), variables=written)
 
 
 def _look_up(provider: str, reference: str, lookups: Lookups) -> str:

@@ -44,6 +44,7 @@ _NO_TOKEN: Final = "Failed to acquire SASL OAUTHBEARER token"  # noqa: S105
 _TOKEN_REFUSED: Final = re.compile(
     r"invalid_\w+|unauthorized_client|unsupported_grant_type|access_denied|" + re.escape(REFUSED)
 )
+_LOGIN: Final = re.compile(r"://[^\s\"'/]*@")
 #: TLS's own alerts of a broker that wants another certificate, or any: librdkafka takes them for a broken connection.
 _CERTIFICATE_REFUSED: Final = re.compile(r"alert (bad|unsupported) certificate\b|alert (certificate \w+|unknown ca)\b")
 
@@ -92,7 +93,8 @@ def missing(what: str) -> TopicMissing:
 
 
 def said(error: KafkaError) -> str:
-    return error.str().strip().rstrip(".")
+    """librdkafka's words, without the login that an address may hold."""
+    return _LOGIN.sub("://[hidden]@", error.str().strip().rstrip("."))
 
 
 def client_configuration(kafka: KafkaSettings, complain: Callable[[KafkaError], None]) -> dict[str, Any]:
