@@ -225,13 +225,13 @@ class _Confluent:
     def _named(self, id: int, root: Any, referred: Mapping[str, Any]) -> Named:
         schemas = Schemas(root, referred, ignore_modern_dialects=self._options.ignore_modern_dialects)
         version = self._registry_head.version(id, lambda: _title(root))
+        connect = connect_schema(schemas, self._options, version)
         problem = None
         if self._options.json_fail_invalid_schema:
             from kafka_s3.json_schema.validation import Validation
 
             modern = self._options.ignore_modern_dialects
             problem = Validation(root, referred, ignore_modern_dialects=modern).problem
-        connect = connect_schema(schemas, self._options, version)
         return Named(connect, f"the id {id}", id, version, problem)
 
 

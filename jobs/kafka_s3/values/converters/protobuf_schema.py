@@ -29,6 +29,7 @@ from kafka_s3.values.converters.connect_avro import avro_schema
 from kafka_s3.values.converters.connect_schema import (
     DATE,
     DECIMAL,
+    NESTING_MAX,
     PRECISION,
     TIME,
     TIMESTAMP,
@@ -76,11 +77,15 @@ class _Schemas:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._said: set[str] = set()
+        self._level = 0
 
     def struct(self, struct: Struct) -> ConnectSchema:
         if struct.full in self._said:
             return ConnectSchema("struct", name=struct.name, again=struct.full)
         self._said.add(struct.full)
+        self._level += 1
+        if self._level > NESTING_MAX:  # Avro's types have the same limit; what makes them recurses
+            raise InvalidSchema(f"its messages are nested more than {NESTING_MAX} levels deep")
         fields: list[ConnectField] = []
         for each in struct.slots:
             if isinstance(each, Slot):
@@ -95,6 +100,7 @@ class _Schemas:
                 f"{named(struct.full)} has two fields {named(twice)}, one of them a oneof: set"
                 " generate.index.for.unions=false or flatten.unions=true"
             )
+        self._level -= 1
         return ConnectSchema("struct", name=struct.name, fields=tuple(fields), key=struct.full)
 
     def _union(self, choice: Choice) -> ConnectSchema:
