@@ -9,14 +9,16 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from kafka_s3.adapters.kafka import KafkaGroup
 from kafka_s3.events import Event, GroupNotSet
 from kafka_s3.export.run import run
 from kafka_s3.export.show_positions import show_positions
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.sentences import sentence
 from kafka_s3.settings import Settings, from_mapping
+from kafka_s3.settings.kafka import KafkaSettings
 from kafka_s3.wiring import make_broker, make_exporter, make_local_execute
-from tests.support import MINIMAL, request
+from tests.support import MINIMAL, make_settings, request
 from tools.parts.kafka import KafkaBroker
 from tools.parts.s3 import MotoServer
 
@@ -113,3 +115,13 @@ def test_no_positions_are_nothing_to_show(settings: Settings, kafka: KafkaBroker
     told: list[Event] = []
     show_positions(make_exporter(replace(settings, topics=("another",))), newest.entry, told.append)
     assert told == []
+
+
+@pytest.mark.heavy
+def test_a_group_on_a_cluster_that_had_none(topic_name: str) -> None:
+    """The first group of all has no coordinator yet: it is waited for."""
+    with KafkaBroker() as part:
+        part.create_topic(topic_name, 1)
+        kafka = KafkaSettings({"bootstrap.servers": part.bootstrap_servers}, group="first")
+        group = KafkaGroup(make_settings(topics=(topic_name,), kafka=kafka))
+        assert group.show({TopicPartition(topic_name, 0): 0}) is None

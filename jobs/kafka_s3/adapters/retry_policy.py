@@ -8,6 +8,7 @@
 | Kafka, reading | librdkafka: connections, leaders that move, fetches | while offsets come: `export.read.timeout.ms` |
 | Kafka, dead letters | librdkafka, idempotent | 60 s a letter |
 | Kafka, planning | librdkafka: connections, looking for whoever has to answer | 10 s the first answer, 30 s each |
+| Kafka, a group | `retry.py` besides: its coordinator has just moved, or begins | 7 times, 30 s |
 | Kafka, offsets | `retry.py` besides: librdkafka gives up where a leader has just changed | 5 times, 30 s |
 
 Then the run ends with exit status 75, or a range fails and the others are committed; Airflow starts it again minutes
