@@ -186,13 +186,13 @@ def ours(question: Question) -> Any:
     if made.left:
         why = made.left[0]
         return "dropped" if isinstance(why, Filtered) else f"error: {why.reason if isinstance(why, Unwritable) else ''}"
-    key = None if made.key is None else _form(made.key.schemas, made.key.values[0])
+    key = None if made.key is None else form(made.key.schemas, made.key.values[0])
     assert made.value is not None
     (texts,) = made.headers()
     return {
         "topic": made.topics if isinstance(made.topics, str) else made.topics[0],
         "key": key,
-        "value": _form(made.value.schemas, made.value.values[0]),
+        "value": form(made.value.schemas, made.value.values[0]),
         "headers": [[name, None if value is None else value.decode()] for name, value in texts],
     }
 
@@ -223,10 +223,10 @@ def _answered(said: Any) -> Any:
     schema = rows.schemas if isinstance(rows.schemas, Schema | None) else rows.schemas[0]
     if rows.excluded:  # null, under whatever schema
         return "null"
-    return _form(schema, rows.values(schema)[0])
+    return form(schema, rows.values(schema)[0])
 
 
-def _form(schemas: Any, value: Any) -> Any:
+def form(schemas: Any, value: Any) -> Any:
     schema = schemas if isinstance(schemas, Schema | None) else schemas[0]
     if value is None:
         return None if schema is None else "null"

@@ -83,12 +83,17 @@ class HeaderFrom:
         for schema, indexes in list(side.by_schema(records.not_null(self._side, chosen))):
             try:
                 reads = self._readers(schema)
-                for index in indexes:
-                    made = [read(values[index]) for read in reads]
-                    texts = [None if each is None else HeaderText(each.encode("utf-8", "replace")) for each in made]
-                    headers[index] = (*headers[index], *zip(self._headers, texts, strict=True))
             except TransformError as error:
                 records.fail(indexes, error)
+                continue
+            for index in indexes:
+                try:
+                    made = [read(values[index]) for read in reads]
+                except TransformError as error:
+                    records.fail([index], error)
+                    continue
+                texts = [None if each is None else HeaderText(each.encode("utf-8", "replace")) for each in made]
+                headers[index] = (*headers[index], *zip(self._headers, texts, strict=True))
         if self._moves:
             alive = [index for index in chosen if index not in records.left]
             records.change(self._side, alive, self._compiled)
