@@ -257,3 +257,26 @@ def test_stores_of_a_connection_are_the_operators(tmp_path: Path) -> None:
         connector(tmp_path), lookups=lookups_of(roots), kafka_connection={**login, "sasl.jaas.config": jaas}
     ).settings.kafka
     assert "https.ca.pem" in found.client
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {
+                "format__class": "io.confluent.connect.s3.format.avro.AvroFormat",
+                "export__value__schema__file": "/no/{}",
+            },
+            "/no/[hidden] cannot be read: No such file or directory.",
+        ),
+        ({"partitioner__class": "{}.paths:ByCustomer"}, "importing [hidden].paths raised ModuleNotFoundError"),
+        ({"transforms": "a", "transforms__a__type": "{}:Mine"}, "importing [hidden] raised ModuleNotFoundError"),
+    ],
+)
+def test_no_message_has_what_a_variable_stood_for(tmp_path: Path, given: dict[str, str], said: str) -> None:
+    """Neither in the place of a file nor in a class that cannot be imported."""
+    name = [*given][-1]
+    path = connector(tmp_path, **{**given, name: given[name].replace("{}", "${env:PLACE}")})
+    found = problems(path, {"PLACE": "canary_4711"}, only_looks=False)
+    assert said in found[name.replace("__", ".")]
+    assert "canary_4711" not in str(found)

@@ -336,7 +336,7 @@ def read_value_schema(config: ParsedConfig, folder: Path, reach: Reach = ANYWHER
             text = read_limited(folder / text, reach)
         config.settle(SCHEMA, _compact(text))
     except ConfigurationError as error:
-        config.add_problem(name, error.what)
+        config.add_quoting_problem(name, error.what)
 
 
 def _compact(text: str) -> str:

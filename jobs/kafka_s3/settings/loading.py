@@ -311,7 +311,7 @@ def _find_user_defined(config: ParsedConfig, reach: Reach) -> None:
             try:
                 user_defined.find_class(path, *methods)
             except ConfigurationError as error:
-                config.add_problem(name, error.what.removeprefix(f"{path}: "))
+                config.add_quoting_problem(name, error.what.removeprefix(f"{path}: "))
 
 
 def _all(problems: list[Problem], gathered: Gathered, config: ParsedConfig, client: Client) -> list[Problem]:

@@ -118,6 +118,12 @@ class ParsedConfig:
         shown = None if given is None else HIDDEN if is_secret else show(ours, given.text)
         self.problems.append(Problem(name, shown, message))
 
+    def add_quoting_problem(self, name: str, message: str) -> None:
+        """As `add_problem`, of a message that says where a file or a class is: without what a variable stood for."""
+        for found in sorted(self.given[name].found if name in self.given else (), key=len, reverse=True):
+            message = message.replace(found, HIDDEN) if found.strip() else message
+        self.add_problem(name, message)
+
     def add_hidden_problem(self, name: str, message: str) -> None:
         """As `add_problem`, never with the value: it may be anything."""
         self.problems.append(Problem(name, None, message))
