@@ -48,7 +48,9 @@ def main() -> None:
         assert '"commit_written"' in each.output, each.output[-3000:]
     assert group.output.count('"commit_written"') == len(members), group.output[-3000:]
     where = "on Spark" if arguments.spark else "without Spark"
-    table = Table(f"{len(members)} connectors, {arguments.records} new records each, {where}", "wall s", "CPU s", "MB")
+    table = Table(
+        f"{len(members)} connectors, {arguments.records} new records each, {where}", "wall s", "CPU s", "MB", "files"
+    )
     for name, found in (("one by one", ones), ("as a group", [group])):
         if not found:
             continue
@@ -57,6 +59,7 @@ def main() -> None:
             f"{sum(each.wall_s for each in found):.1f}",
             f"{sum(each.cpu_s for each in found):.1f}",
             f"{max(each.rss_own + each.rss_max for each in found) / 1e6:.0f}",
+            str(max(each.files_max for each in found)),
         )
     console.print(table)
 

@@ -25,7 +25,8 @@ _SAMPLE_S = 0.1
 class Measured:
     """One run of a command: `cpu_s` user and system of the tree, `workers_cpu_s` that of Spark's Python workers in it;
     `rss_max` of its largest Python worker, `rss_own` of the command's own process, and `rss_tree` of all processes at
-    once, in bytes. The last is sampled, and counts what they share as often as they have it."""
+    once, in bytes. The last is sampled, and counts what they share as often as they have it. `files_max`: open files of
+    the process that had most, sampled too."""
 
     wall_s: float
     cpu_s: float
@@ -33,6 +34,7 @@ class Measured:
     rss_max: int
     rss_own: int
     rss_tree: int
+    files_max: int
     first_line_s: float | None
     output: str
 
@@ -70,12 +72,13 @@ def _run(until: str, command: Sequence[str]) -> Measured:
     used, rss_own = _wait_for_all(process, workers)
     wall = time.monotonic() - began
     if process.returncode != 0:
-        print("".join(lines[-30:]))
+        said = [line for line in lines[:-30] if '"problem_reported"' in line]
+        print("".join([*said[:10], *lines[-30:]]))
         sys.exit(1)
     sampled = sum(workers.cpu_s.values())
-    return Measured(
-        wall, used + sampled, sampled, workers.rss_max, rss_own, max(workers.rss_tree, rss_own), first, "".join(lines)
-    )
+    rss_tree = max(workers.rss_tree, rss_own)
+    text = "".join(lines)
+    return Measured(wall, used + sampled, sampled, workers.rss_max, rss_own, rss_tree, workers.files_max, first, text)
 
 
 def _wait_for_all(process: subprocess.Popen[str], workers: "_Workers") -> tuple[float, int]:
@@ -102,6 +105,7 @@ class _Workers:
         self.cpu_s: dict[int, float] = {}  # by process id; what they had used when last seen
         self.rss_max = 0
         self.rss_tree = 0
+        self.files_max = 0
         self._daemons: set[int] = set()
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -117,6 +121,7 @@ class _Workers:
             for process in psutil.Process().children(recursive=True):
                 try:
                     tree += process.memory_info().rss
+                    self.files_max = max(self.files_max, process.num_fds())
                     self._look_at(process)
                 except psutil.Error:  # it ended meanwhile
                     continue

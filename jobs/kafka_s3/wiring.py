@@ -172,7 +172,7 @@ def make_local_execute(
     read: Callable[[int], None] = lambda _: None,
     done: Callable[[Sequence[RangeResult]], None] = lambda _: None,
     shared: FairPool | None = None,
-    stores: MakeStore = make_store,
+    stores: MakeStore | None = None,
 ) -> Execute:
     """Executes ranges in this process, `tasks.max` at once: a run without Spark. `read` is told how many offsets were
     read, `done` which ranges have ended, from several threads; Ctrl-C ends the threads with their next batches, and
@@ -183,7 +183,7 @@ def make_local_execute(
 
     @functools.cache  # one for the run: what its threads spend on requests that fail is counted together
     def store() -> ObjectStore:
-        return stores(settings)
+        return (stores or make_store)(settings)
 
     def execute(tasks: Sequence[Task]) -> list[RangeResult]:
         ask_registries(settings, registries, tasks)

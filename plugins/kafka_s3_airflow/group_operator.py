@@ -18,7 +18,7 @@ from kafka_s3.spark.scratch import scratch
 from kafka_s3.spark.submit import driver_environment
 from kafka_s3_airflow.driver_output import GroupOutput
 from kafka_s3_airflow.group_failures import Failures, Members
-from kafka_s3_airflow.group_tasks import FAILED, load_each, narrowed
+from kafka_s3_airflow.group_tasks import FAILED, PLANS_FOUND, load_each, narrowed
 from kafka_s3_airflow.guard import die_with_supervisor
 from kafka_s3_airflow.operators import ExportOperator, is_local
 
@@ -48,7 +48,7 @@ class GroupExportOperator(ExportOperator):
         die_with_supervisor()
         check_spark(self._conn_id)
         ended = Failures(self._wanted(context))
-        members, asked = self._load(ended)
+        members, asked = self._load(ended, context)
         self.application_args = self._arguments(context)
         before, output = GroupOutput(), GroupOutput()
         hook = self._hook_with_conf(asked, output)
@@ -68,13 +68,14 @@ class GroupExportOperator(ExportOperator):
 
     def _wanted(self, context: Context) -> Members:
         """The members that `plan` found something to do for, the smallest plan first; all, where it did not say."""
-        ti: Any = context["ti"]
-        planned = ti.xcom_pull(task_ids=f"{self.task_id.removesuffix('export')}plan")
+        planned = self._planned(context)
         wanted = narrowed(context, self._members)
-        return {name: wanted[name] for name in planned if name in wanted} if isinstance(planned, Mapping) else wanted
+        return wanted if planned is None else {name: wanted[name] for name in planned if name in wanted}
 
-    def _load(self, ended: Failures) -> tuple[list[_Loaded], dict[str, str]]:
+    def _load(self, ended: Failures, context: Context) -> tuple[list[_Loaded], dict[str, str]]:
         """The members in their order, and what they ask of Spark together; those that are wrong have failed."""
+        planned, found = self._planned(context) or {}, self._planned(context, PLANS_FOUND) or ()
+        written = {name for name, offsets in planned.items() if offsets is not None}.difference(found)
         members: list[_Loaded] = []
         spark: dict[str, SparkSettings] = {}
         for name, loaded in load_each(ended.members):
@@ -83,7 +84,7 @@ class GroupExportOperator(ExportOperator):
                 self.log.error("%s: %s", name, loaded.error)
                 continue
             spark[name] = loaded.settings.spark
-            member = Member(name, ended.members[name], loaded.driver_context)
+            member = Member(name, ended.members[name], loaded.driver_context, name in written)
             members.append(_Loaded(member, is_for_spark=not loaded.settings.limits.spark_records_min))
         return members, self._asked(spark)
 

@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 CONNECTORS: Final = "connectors"
 #: Where `export` says which members failed, for `complete`.
 FAILED: Final = "failed"
+#: Where `plan` says whose plan it found, and did not write.
+PLANS_FOUND: Final = "plans_found"
 #: Members at once: each has a client of Kafka's meanwhile, and waits for that and for the store.
 AT_ONCE: Final = 8
 _NAMED_MAX: Final = 20
@@ -46,11 +48,13 @@ _NAMED_MAX: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What was done for a member: the lines for the task's log, what is to be announced, and how much was planned."""
+    """What was done for a member: the lines for the task's log, what is to be announced, how much was planned,
+    and whether that plan was there before."""
 
     lines: tuple[str, ...]
     announced: Announced
     offsets: int | None = None
+    is_found: bool = False
 
 
 #: Does for a member, whose file is given first, what a task does.
@@ -69,8 +73,12 @@ def plan(members: Members, spark_conn_id: str) -> dict[str, int | None]:
     wanted = narrowed(context, members)
     check_spark(spark_conn_id)  # here already, or only `export` would say it
     request = RunRequest(context["run_id"], context["ti"].try_number, interval_of(context), int(time.time() * 1000))
-    planned, failures = _do_all(context, wanted, functools.partial(_plan, request))
-    quiet = len(wanted) - len(planned) - len(failures.statuses)
+    done, failures = _do_all(context, wanted, functools.partial(_plan, request))
+    planned = {name: said.offsets for name, said in done.items() if said.offsets is not None}
+    found = [name for name, said in done.items() if said.is_found]
+    if found:
+        context["ti"].xcom_push(key=PLANS_FOUND, value=found)
+    quiet = len(done) - len(planned)
     log.info("%s connectors: %s planned, %s with nothing new.", len(wanted), len(planned), quiet)
     if failures.statuses:
         log.error("Not planned, and tried again by export: %s", ", ".join(failures.statuses))
@@ -124,14 +132,13 @@ def load_each(members: Members) -> Iterator[tuple[str, FromAirflow | Raised]]:
         yield name, attempt(load_connector, Path(path), find=find, secrets=secrets)
 
 
-def _do_all(context: Context, members: Members, do: Do) -> tuple[dict[str, int], Failures]:
-    """Do something for each member, say so in the log, and announce what there is of all together. How many offsets
-    were planned, of those that have some; and those that failed."""
+def _do_all(context: Context, members: Members, do: Do) -> tuple[dict[str, Said], Failures]:
+    """Do something for each member, say so in the log, and announce what there is of all together. What was done for
+    those that did not fail; and those that did."""
     from kafka_s3.wiring import SharedStores
 
-    planned: dict[str, int] = {}
+    done: dict[str, Said] = {}
     failures = Failures(members)
-    announced: list[Announced] = []
     for name, said in _each(members, do, SharedStores()):
         if isinstance(said, Raised):
             log.error("%s: %s", name, said.error)
@@ -139,12 +146,10 @@ def _do_all(context: Context, members: Members, do: Do) -> tuple[dict[str, int],
             continue
         for line in said.lines:
             log.info("%s: %s", name, line)
-        announced.append(said.announced)
-        if said.offsets is not None:
-            planned[name] = said.offsets
-    events = announce_all(context, announced)
+        done[name] = said
+    events = announce_all(context, [each.announced for each in done.values()])
     log.info("%s events of assets, of %s connectors.", events, len(members))
-    return planned, failures
+    return done, failures
 
 
 def _each(members: Members, do: Do, stores: MakeStore) -> Iterator[tuple[str, Said | Raised]]:
@@ -167,6 +172,7 @@ def _each(members: Members, do: Do, stores: MakeStore) -> Iterator[tuple[str, Sa
 def _plan(request: RunRequest, path: str, exporter: Exporter, stores: MakeStore) -> Said:
     from kafka_s3.export.diagnosis import said
     from kafka_s3.export.run import prepare
+    from kafka_s3.log.plans import NewPlan
 
     lines, tell = _lines()
     announced = Announced.of(exporter.log, exporter.settings, stores)
@@ -178,7 +184,7 @@ def _plan(request: RunRequest, path: str, exporter: Exporter, stores: MakeStore)
     ranges = [f"plan {planned.plan.seq}: {each.tp} [{each.start}, {each.end})" for each in planned.plan.ranges]
     notes = [f"plan {planned.plan.seq}: {note}" for note in planned.plan.notes]
     offsets = sum(each.end - each.start for each in planned.plan.ranges)
-    return Said((*lines, *ranges, *notes, *excluded), announced, offsets)
+    return Said((*lines, *ranges, *notes, *excluded), announced, offsets, not isinstance(planned, NewPlan))
 
 
 def _complete(

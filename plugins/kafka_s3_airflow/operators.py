@@ -24,7 +24,7 @@ from kafka_s3.spark.submit import LOCAL_CONF, application_conf, application_path
 from kafka_s3_airflow.driver_output import DriverOutput
 from kafka_s3_airflow.guard import die_with_supervisor
 from kafka_s3_airflow.links import ExportLink
-from kafka_s3_airflow.tasks import NO_RETRY, SPARK_CONNECTION, for_airflow, interval_of
+from kafka_s3_airflow.tasks import NO_RETRY, PLAN_WRITTEN, SPARK_CONNECTION, for_airflow, interval_of
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -181,7 +181,13 @@ class ExportOperator(SparkSubmitOperator):
         if interval is not None:
             arguments["--interval-start-ms"] = str(interval.start_ms)
             arguments["--interval-end-ms"] = str(interval.end_ms)
-        return [*(f"{name}={value}" for name, value in arguments.items()), *(["--reexport"] if self.reexport else [])]
+        flags = {"--reexport": self.reexport, "--planned-apart": self._planned(context) == PLAN_WRITTEN}
+        return [*(f"{name}={value}" for name, value in arguments.items()), *(name for name in flags if flags[name])]
+
+    def _planned(self, context: Context, key: str = "return_value") -> Any:
+        """What `plan` says, in the same task group; `None` where there is none, or in a DAG of somebody's own."""
+        ti: Any = context["ti"]
+        return ti.xcom_pull(task_ids=f"{self.task_id.removesuffix('export')}plan", key=key)
 
     def _what(self) -> dict[str, str]:
         """The driver's arguments that say what it exports."""

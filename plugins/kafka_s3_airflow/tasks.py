@@ -30,6 +30,10 @@ log = logging.getLogger(__name__)
 
 NO_RETRY: Final = (EXIT_DATA, EXIT_CONFIGURATION)
 SPARK_CONNECTION: Final = "spark_default"
+#: What `plan` tells `export`: whether the plan is this run's, or another driver may have done a part of it. A run id
+#: does not say that: a connector that moves to another DAG has a run of the same id there.
+PLAN_WRITTEN: Final = "written"
+PLAN_FOUND: Final = "found"
 UNTIL: Final = "until"
 UNTIL_VALUES: Final = ("interval", "now")
 
@@ -39,10 +43,11 @@ def refuse(problems: str) -> None:
     raise AirflowFailException(problems)
 
 
-def plan(connector: str) -> bool:
-    """Write down what this run exports; `False`, and `export` is skipped, if nothing is new."""
+def plan(connector: str) -> str | None:
+    """Write down what this run exports; `None`, and `export` is skipped, if nothing is new."""
     with for_airflow():
         from kafka_s3.export.run import prepare
+        from kafka_s3.log.plans import NewPlan
         from kafka_s3.plan.batch import RunRequest
         from kafka_s3.wiring import make_exporter
         from kafka_s3_airflow.connections import check_spark, load_connector
@@ -63,7 +68,9 @@ def plan(connector: str) -> bool:
         text = f"Nothing else is new, and these partitions cannot be exported:\n{excluded}"
         waits = EXIT_TEMPORARY in {left.exit_status for left in snapshot.excluded}
         raise AirflowException(text) if waits else AirflowFailException(text)
-    return planned is not None
+    if planned is None:
+        return None
+    return PLAN_WRITTEN if isinstance(planned, NewPlan) else PLAN_FOUND
 
 
 def complete(connector: str) -> None:

@@ -40,7 +40,7 @@ OF_SPARK = (
 PROGRESS = (PlanOpened(seq=1, offsets=10, ranges=1), CommitWritten(seq=1, records=3, rejected=0))
 CONTEXT: Any = {
     "run_id": "run",
-    "ti": SimpleNamespace(try_number=1),
+    "ti": SimpleNamespace(try_number=1, xcom_pull=lambda **_: None),
     "dag_run": SimpleNamespace(data_interval_start=None, data_interval_end=None, conf={}),
     "dag": SimpleNamespace(params={}),
     "params": {},

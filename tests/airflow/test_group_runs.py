@@ -175,6 +175,43 @@ def test_a_member_that_cannot_be_announced(group: Group, capfd: pytest.CaptureFi
     assert group.announced("a", third) == []
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize("into_group", [True, False], ids=["into a group", "out of one"])
+def test_a_connector_that_moves(
+    group: Group, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, into_group: bool
+) -> None:
+    """The new DAG has a run of the same id as the old one's, whose driver was killed over its plan: it finishes that,
+    deletes what is left of it, and exports nothing twice."""
+    from airflow.models.dagrun import DagRun
+
+    from kafka_s3.export.run import prepare
+    from kafka_s3.log.entries import Interval
+    from kafka_s3.plan.batch import RunRequest
+    from kafka_s3.wiring import make_exporter
+    from kafka_s3_airflow.connections import load_connector
+
+    # `dag.test()` makes ids of now; scheduled runs of one time have one id, whatever their DAGs.
+    monkeypatch.setattr(DagRun, "generate_run_id", lambda **_: "of_nine")
+    path, whole, full = group.add("a", records=lines(0, 20)), group.bench.name, f"{group.bench.name}-a"
+    exporter = make_exporter(load_connector(path).settings)
+    interval = Interval(*(int(at.timestamp() * 1000) for at in (EIGHT, NINE)))
+    planned, _ = prepare(exporter, RunRequest("of_nine", 1, interval, interval.end_ms + 1))
+    assert planned is not None
+    left = f"topics/{group.topics['a']}/partition=0/{group.topics['a']}+0+0000000007.json.gz"
+    exporter.store.put_if_absent(left, b"half done")
+    if into_group:
+        new = group.run(NINE)
+    else:
+        path.write_text(path.read_text().replace(f"export.group={whole}\n", ""))
+        group.bench.name = full
+        new = group.bench.run(NINE)
+        group.bench.name = whole
+    assert (new.run_id, new.state) == ("of_nine", "success")
+    assert group.committed("a") == [(20, False)]
+    assert "1 objects and 0 open uploads that an earlier driver left were deleted" in capfd.readouterr().out
+    assert left not in group.bench.keys("topics/")
+
+
 def test_members_share_what_reaches_their_bucket(group: Group) -> None:
     """Of many members a task keeps few clients, each of which has connections: not one each until all are announced."""
     from kafka_s3.adapters.s3 import S3Store

@@ -35,7 +35,7 @@ time.sleep(600)
 
 CONTEXT: Any = {
     "run_id": "run",
-    "ti": SimpleNamespace(try_number=1),
+    "ti": SimpleNamespace(try_number=1, xcom_pull=lambda **_: None),
     "dag_run": SimpleNamespace(data_interval_start=None, data_interval_end=None, conf={}),
     "dag": SimpleNamespace(params={}),
     "params": {},

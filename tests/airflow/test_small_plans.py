@@ -93,7 +93,7 @@ def test_a_large_plan_goes_to_spark(bench: Bench, capfd: pytest.CaptureFixture[s
 
 CONTEXT: Any = {
     "run_id": "run",
-    "ti": SimpleNamespace(try_number=1),
+    "ti": SimpleNamespace(try_number=1, xcom_pull=lambda **_: None),
     "dag_run": SimpleNamespace(data_interval_start=None, data_interval_end=None, conf={}),
     "dag": SimpleNamespace(params={}),
     "params": {},

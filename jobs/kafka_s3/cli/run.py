@@ -201,7 +201,7 @@ def _run_on_spark(settings: Settings, request: RunRequest, output: _Output, conf
     planned, snapshot = prepare(exporter, request, output.tell)
     if planned is not None:
         # Of a plan that was there already another driver may have done a part.
-        asked = request if isinstance(planned, NewPlan) else replace(request, try_number=2)
+        asked = replace(request, planned_apart=isinstance(planned, NewPlan))
         status = submit(settings, spark.master, config, spark.worker, asked, is_quiet=output.is_json)
         _mark_complete(exporter, request, output.tell)
         return _found(exporter, request, status, config) if output.is_json else _Ended(status)

@@ -66,7 +66,8 @@ def driver_arguments(config: Path, worker: Path | None, request: RunRequest) -> 
     if request.interval is not None:
         arguments["--interval-start-ms"] = str(request.interval.start_ms)
         arguments["--interval-end-ms"] = str(request.interval.end_ms)
-    return [f"{name}={value}" for name, value in arguments.items()]
+    flags = ["--planned-apart"] if request.planned_apart else []
+    return [*(f"{name}={value}" for name, value in arguments.items()), *flags]
 
 
 def _spark_options(settings: Settings, master: str) -> list[str]:

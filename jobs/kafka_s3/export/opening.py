@@ -52,7 +52,7 @@ def _pinned_before(exporter: Exporter, head: Committed, request: RunRequest) -> 
     if head.entry.run_id != request.run_id:
         return None
     closed = exporter.log.closed_plan(head.entry)
-    if closed is None or closed.plan.run.run_id != request.run_id:  # it only finished another run's plan
+    if closed is None or not closed.plan.run.is_run(request.run_id, request.interval):  # it finished another's plan
         return None
     return PinnedEnds.of(closed.plan)
 

@@ -83,7 +83,7 @@ class RunState:
         """`pinned`: by the plan that the newest entry closed, if it was this run's: then the run's interval is not
         over for anything."""
         began: Entry | None = None if pinned is not None else head.entry
-        if found is not None and found.plan.run.run_id == request.run_id:
+        if found is not None and found.plan.run.is_run(request.run_id, request.interval):
             pinned = PinnedEnds.of(found.plan)
         return cls(head, snapshot, found, pinned, PassedInterval(began, request))
 

@@ -102,6 +102,10 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     interval: Interval | None
     ends: dict[TopicName, dict[Number, Seen]]
 
+    def is_run(self, run_id: str, interval: Interval | None) -> bool:
+        """Whether it is that run: where a connector moves to another DAG, that may have one of the same id."""
+        return (self.run_id, self.interval) == (run_id, interval)
+
 
 def noted_by_older_release(notes: Sequence[str], tp: TopicPartition) -> bool:
     """Whether the notes of a plan without `bent` say that a partition may be read beyond the interval's end.

@@ -18,7 +18,7 @@ from kafka_s3.settings.run import Limits
 class RunRequest:
     """Who asks, for which time. `interval=None` (asset-triggered, or `until: now`): up to what can be read now.
 
-    `planned_apart`: the run's plan was written by another process (Airflow's task `plan`) just before the first try.
+    `planned_apart`: the run's plan was written, not found, by another process just before (Airflow's task `plan`).
     """
 
     run_id: str

@@ -173,7 +173,7 @@ def _request(arguments: argparse.Namespace) -> RunRequest:
     if arguments.interval_start_ms is not None:
         interval = Interval(arguments.interval_start_ms, arguments.interval_end_ms)
     now_ms = int(time.time() * 1000)
-    return RunRequest(arguments.run_id, arguments.try_number, interval, now_ms, planned_apart=True)
+    return RunRequest(arguments.run_id, arguments.try_number, interval, now_ms, planned_apart=arguments.planned_apart)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -188,6 +188,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--try-number", type=int, default=1)
     parser.add_argument("--interval-start-ms", type=int, help="the data interval; without it: up to what is there now")
     parser.add_argument("--interval-end-ms", type=int)
+    parser.add_argument("--planned-apart", action="store_true", help="what plans for the run has written a plan for it")
     parser.add_argument("--reexport", action="store_true", help="export the data interval again, apart from the rest")
     parser.add_argument(
         "--without-spark", action="store_true", help="only plans below export.spark.records.min, in this process"

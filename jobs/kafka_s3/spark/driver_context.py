@@ -38,11 +38,13 @@ class DriverContext:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A connector of a group: its name, its file, and what Airflow knows for it."""
+    """A connector of a group: its name, its file, what Airflow knows for it, and whether its plan was written for this
+    run (`RunRequest.planned_apart`)."""
 
     name: str
     path: str
     context: DriverContext = DriverContext()
+    planned_apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class GroupContext:
                 "kafka": _index(connections, each.context.kafka),
                 "aws": _index(connections, each.context.aws),
                 "secrets": {name: _index(secrets, value) for name, value in each.context.secrets.items()},
+                "planned": each.planned_apart,
             }
             for each in self.members
         ]
@@ -83,7 +86,8 @@ class GroupContext:
             values = {name: secrets[place] for name, place in member["secrets"].items()}
             return DriverContext(connections[member["kafka"]], connections[member["aws"]], values)
 
-        return cls(tuple(Member(each["name"], each["path"], context(each)) for each in given["members"]))
+        made = (Member(each["name"], each["path"], context(each), each["planned"]) for each in given["members"])
+        return cls(tuple(made))
 
 
 def _index(shared: list[Value], one: Value) -> int:

@@ -14,7 +14,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -82,7 +82,8 @@ class GroupRun:
         kafka, aws = member.context.kafka, member.context.aws
         settings = load(Path(member.path), lookups=lookups, kafka_connection=kafka, aws_connection=aws).settings
         exporter, advance = make_exporter(settings, self.make_store(settings)), Advance(tell)
-        report = run(exporter, self.request, self.make_execute(settings, advance), advance.tell)
+        request = replace(self.request, planned_apart=member.planned_apart)
+        report = run(exporter, request, self.make_execute(settings, advance), advance.tell)
         tell_report(report, member.path, tell)
         report_letters(exporter, tell)
         return report.exit_status
