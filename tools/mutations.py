@@ -265,8 +265,8 @@ MUTATIONS: Final = (
         (
             Edit(
                 "jobs/kafka_s3/export/exporter.py",
-                "        return replace(self, opened=self.log)\n",
-                "        return self\n",
+                "        return replace(self, opened=self.log, show=show)\n",
+                "        return replace(self, show=show)\n",
             ),
         ),
         LOST_LOG,
