@@ -19,6 +19,8 @@ _MAGIC: Final = b"Obj\x01"
 _MARKER: Final = 16
 _RAW_DEFLATE: Final = -15
 _HEADER_MAX: Final = 64 * PIECE
+#: A header is read from its beginning until it is there as a whole, so it has few entries: a codec, a schema.
+_ENTRIES_MAX: Final = 1_000
 #: A block is less than 64 KiB and one record.
 _BLOCK_MAX: Final = 512 * PIECE
 _LONG_BYTES: Final = 10
@@ -77,10 +79,14 @@ class AvroDigest(ContentDigest):
         if self._take(len(_MAGIC)) != _MAGIC:
             raise Unreadable("no container file of Avro")
         said: dict[bytes, bytes] = {}
+        entries = 0
         while count := self._long():
             if count < 0:
                 count = -count
                 self._long()
+            entries += count
+            if entries > _ENTRIES_MAX:
+                raise Unreadable(f"a header of more than {_ENTRIES_MAX} entries is not compared")
             for _ in range(count):
                 name = self._take(self._long())
                 said[name] = self._take(self._long())

@@ -40,7 +40,9 @@ class ParquetDigest(ContentDigest):
                 for batch in file.iter_batches(batch_size=_ROWS, use_threads=False):
                     columns.take(batch)
         except (pa.ArrowException, OSError) as error:
-            raise Unreadable(f"no Parquet file: {str(error).splitlines()[0]}") from None
+            raise Unreadable(f"no Parquet file: {''.join(str(error).splitlines()[:1])}") from None
+        except UnicodeDecodeError:
+            raise Unreadable("no Parquet file: a name in it is not UTF-8") from None
         finally:
             self._file.close()
         return hashlib.sha256(b"%d %b\n%b\n" % (len(said), said, types.encode()) + columns.digest()).hexdigest()
@@ -92,6 +94,14 @@ class _Columns:
             self._add((*path, "sizes"), np.diff(ends).tobytes())
             if ends[0] < ends[-1]:
                 self._add(path, memoryview(array.buffers()[2])[ends[0] : ends[-1]])
+        elif not _has_width(kind):
+            raise Unreadable(f"a column of the type {kind}, which this engine does not write")
         else:
             width = kind.bit_width // 8
             self._add(path, memoryview(array.buffers()[1])[first * width : last * width])
+
+
+def _has_width(kind: Any) -> bool:
+    """Whether its values are bytes of one length."""
+    types = pa.types
+    return bool(types.is_primitive(kind) or types.is_decimal(kind) or types.is_fixed_size_binary(kind))
