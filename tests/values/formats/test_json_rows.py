@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ from kafka_s3.records import ColumnBatch, Record
 from kafka_s3.values.converters.record_converter import RecordConverter
 from kafka_s3.values.converters.schemaless import NESTING_MAX
 from kafka_s3.values.formats.json_members import members_of
-from kafka_s3.values.rows import Filtered
+from kafka_s3.values.rows import Filtered, Tombstone
 from kafka_s3.values.transforms.chain import Chain
 from tests.values.converters.test_schemaless import ODD, RAW
 from tests.values.transforms.chains import AT_MS, KAFKA, PARTITION, configured
@@ -153,6 +155,73 @@ def test_numbers_become_what_values_become(number: str) -> None:
         values: list[bytes | None] = [text.encode()] * ROWS
         expected = outcome(values, chain(steps, by_values=True), False)
         assert outcome(values, chain(steps, by_values=False), False) == expected
+
+
+def numeral(random: Random) -> str:
+    """A number of JSON, of few digits and of many, with zeros where they matter, and with an exponent at times."""
+    whole = "".join(random.choices("0019", k=random.randint(1, 19))).lstrip("0") or "0"
+    point = "" if random.random() < 0.4 else "." + "".join(random.choices("00015", k=random.randint(1, 18)))
+    power = (
+        ""
+        if random.random() < 0.9
+        else random.choice("eE") + random.choice(("", "+", "-")) + str(random.randint(0, 330))
+    )
+    return random.choice(("", "-")) + whole + point + power
+
+
+def hostile(random: Random, names: Sequence[str]) -> bytes:
+    """An object of numbers, lists and texts; some of them damaged by one character, and still JSON."""
+    values = [random.choice((numeral(random), numeral(random), *HOSTILE)) for _ in names]
+    values = [f"[{each},{numeral(random)}]" if random.random() < 0.2 else each for each in values]
+    members = [f'"{name}":{value}' for name, value in zip(names, values, strict=True)]
+    text = "{" + ",".join([*members, *members[: random.random() < 0.03]]) + "}"
+    at = random.randint(0, len(text))
+    other = text[:at] + random.choice((*' \n\t\r,":{}[]0-.e\\é1', "\ufeff", "\\u0041", "😀", "\x7f")) + text[at:]
+    return (other if random.random() < 0.1 and is_json(other) else text).encode()
+
+
+HOSTILE = ("{}", "[{}]", "[{},1.50]", "[[],{}]", '"\u2028"', '"[1.50]"', '"}"', r'"\":"', "true", "null")
+
+#: No JSON, or none that is read, and text that only one of the parsers takes.
+BAD = [b"", b"{", b'{"a":"\xed\xa0\x80"}', b'\xef\xbb\xbf{"a":1}', b'{"a":NaN}', b'{"a":1e400}', rb'{"a":"\ud83d"}']
+
+
+def is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (ValueError, UnicodeError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_hostile_text_becomes_what_values_become(seed: int) -> None:
+    """1,200 objects of four shapes: most of them stay text, and every line is what values become; with as many nulls
+    as nested objects, and with bytes that are not JSON."""
+    random = Random(seed)
+    names = ["a", "b", "c", "k.1", "x" * 20]
+    shapes = [random.sample(some, random.randint(1, 4)) for some in (names, [*names, ":x"])]
+    plain = [json.dumps(dict.fromkeys(shape, 7), separators=(",", ":")).encode() for shape in shapes]
+    values: list[bytes | None] = [*plain * 20, *(hostile(random, random.choice(shapes)) for _ in range(300))]
+    assert sum(len(each.indexes) for each in members_of([each for each in values if each])) > 30
+    values[7:7] = [None, b'{"a":{},"b":1.50}', b"null"]
+    inserted = {"type": f"{KAFKA}.InsertField$Value", "offset.field": "o", "topic.field": "a"}
+    renamed = {"type": f"{KAFKA}.ReplaceField$Value", "renames": "a:b,c:a", "exclude": ":x"}
+    for steps in ([inserted], [renamed], [renamed, {**inserted, "predicate": "marked"}]):
+        for bad in ([], BAD):
+            given = [*values, *bad]
+            expected = outcome(given, chain(steps, by_values=True), False)
+            assert outcome(given, chain(steps, by_values=False), False) == expected
+
+
+def test_batches_of_nothing() -> None:
+    """No record at all, and nulls alone."""
+    steps = [{"type": f"{KAFKA}.InsertField$Value", "offset.field": "o"}]
+    for values in ([], [None] * ROWS, [b"null"] * ROWS):
+        found = outcome(values, chain(steps, by_values=False), False) if values else []
+        assert found == [(Tombstone, "")] * len(values)
+    empty = Chain(configured(chain(steps, by_values=False)), Registries())(ColumnBatch(PARTITION, []))
+    assert len(empty) == 0
 
 
 @pytest.mark.parametrize("arrays", [NESTING_MAX - 2, NESTING_MAX - 1, NESTING_MAX])
