@@ -126,6 +126,17 @@ def next_interval(
     return Interval(start, following(schedule, start))
 
 
+def takes_a_scheduled_run(schedule: ScheduleSettings, run_type: str, logical: datetime | None, now_ms: int) -> bool:
+    """Whether a run by hand has the logical date of a scheduled run that is still to come.
+
+    Airflow's scheduler then says "run already exists" at every turn, and starts the one after it.
+    """
+    if run_type != "manual" or logical is None or not schedule.timed:
+        return False
+    date_ms = _ms(logical)
+    return latest(schedule, date_ms) == date_ms >= latest(schedule, now_ms)
+
+
 def schedule_of(known: Outline) -> Any:
     """What `DAG(schedule=…)` takes: by time, by assets, by both, or never.
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kafka_s3.log.entries import Interval
     from kafka_s3.log.plans import OpenPlan
     from kafka_s3.plan.planner import KafkaSnapshot
+    from kafka_s3.settings.schedule import ScheduleSettings
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ def plan(connector: str) -> str | None:
         interval = interval_of(context)
         exporter = make_exporter(load_connector(Path(connector)).settings)
         check_spark(exporter.settings.spark.conn_id)  # here already, or only `export` would say it
+        _warn_of_logical_date(context, exporter.settings.schedule)
         # What a failed run committed: Airflow stores no event of a task that fails, so its `complete` could not.
         announce(context, exporter.log, exporter.settings)
         request = RunRequest(context["run_id"], _try_number(context), interval, int(time.time() * 1000))
@@ -96,6 +98,18 @@ def complete(connector: str) -> None:
         _report_letters(exporter)
         announced = announce(context, exporter.log, exporter.settings, ended_ms=int(time.time() * 1000))
         log.info("%s events of assets: what was committed, and up to where all is complete.", announced)
+
+
+def _warn_of_logical_date(context: Context, schedule: ScheduleSettings) -> None:
+    from kafka_s3_airflow.schedules import takes_a_scheduled_run
+
+    run = context["dag_run"]
+    if takes_a_scheduled_run(schedule, run.run_type, run.logical_date, int(time.time() * 1000)):
+        log.warning(
+            "The logical date of this run by hand, %s, is that of a scheduled run, which Airflow will not start: the"
+            " next one exports its records. A date a minute later has the same interval, and takes no run's place.",
+            run.logical_date,
+        )
 
 
 def _exporter(connector: str) -> Exporter:

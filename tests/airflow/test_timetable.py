@@ -23,7 +23,14 @@ from kafka_s3.log.entries import Interval
 from kafka_s3.plan.schedule import slots
 from kafka_s3.settings.schedule import ScheduleSettings
 from kafka_s3_airflow.dags import dags_of
-from kafka_s3_airflow.schedules import HALF_HOUR_CHANGES, BoundaryTimetable, cron_of, next_interval, timetable_of
+from kafka_s3_airflow.schedules import (
+    HALF_HOUR_CHANGES,
+    BoundaryTimetable,
+    cron_of,
+    next_interval,
+    takes_a_scheduled_run,
+    timetable_of,
+)
 from tests.airflow.test_integrity import write
 
 MINUTE = 60_000
@@ -311,3 +318,21 @@ def test_zones_that_paths_know_are_schedules_too(tmp_path: Path, zone: str, midn
     dag = stored(tmp_path, DAY, zone)
     interval = dag.timetable.infer_manual_data_interval(run_after=pendulum.datetime(2024, 3, 2, 12))
     assert interval.end == datetime.fromisoformat(f"{midnight}+00:00")
+
+
+def test_a_run_by_hand_on_a_scheduled_date() -> None:
+    """Only a date of the schedule whose interval is not over takes a scheduled run's place, and only a run by hand."""
+    hourly = ScheduleSettings(HOUR)
+    ten = datetime(2026, 3, 5, 10, tzinfo=UTC)
+    now_ms = int(ten.timestamp() * 1000) + 20 * MINUTE
+
+    def takes(date: datetime | None, run_type: str = "manual", schedule: ScheduleSettings = hourly) -> bool:
+        return takes_a_scheduled_run(schedule, run_type, date, now_ms)
+
+    assert takes(ten)
+    assert takes(ten + timedelta(hours=3))
+    assert not takes(ten - timedelta(hours=1))  # without catch-up no run of it is to come
+    assert not takes(ten + timedelta(minutes=1))
+    assert not takes(None)
+    assert not takes(ten, "scheduled")
+    assert not takes(ten, schedule=ScheduleSettings(timed=False))

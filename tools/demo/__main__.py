@@ -44,8 +44,9 @@ def play(stage: Stage) -> None:
     with step("Preparing Airflow's database (SQLite)"):
         airflow(stage, "db-migrate", "db", "migrate")
     for number, what in enumerate(("the first hour", "the second hour", "an hour with nothing new"), 1):
-        # `dags test DAG DATE` runs the interval that ends at DATE.
-        date = datetime.fromtimestamp((start_ms + number * HOUR_MS) / 1000, UTC).isoformat()
+        # `dags test DAG DATE` runs the last interval that ended by DATE. The end itself is the date of a scheduled run,
+        # which the scheduler of `make ui` would not start any more.
+        date = datetime.fromtimestamp((start_ms + number * HOUR_MS) / 1000 + 60, UTC).isoformat()
         with step(f"airflow dags test {TOPIC} {date}   ({what})"):
             said = airflow(stage, f"run-{number}", "dags", "test", TOPIC, date)
         started = "Spark-Submit cmd" in said

@@ -9,7 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psutil
 
@@ -74,6 +74,8 @@ class Airflow(UntilStopped):
             passwords.write_text(json.dumps(dict.fromkeys(roles, self.password)))
             self._migrate()
             server = self._start("api-server", "--host", HOST, "--port", str(self._port.number), "--workers", "1")
+            # A task that starts before the server answers fails, and the scheduler starts what is due at once.
+            server._await(self._answers, START_TIMEOUT_S)
             # The log servers of scheduler and triggerer would listen on every address; logs are read from the folder.
             self.scheduler = self._start("scheduler", "--skip-serve-logs")
             self._start("dag-processor")
@@ -107,11 +109,19 @@ class Airflow(UntilStopped):
         if run.returncode != 0:
             raise PartError(f"`airflow db migrate` ended with status {run.returncode}:\n{run.stdout[-3000:]}")
 
+    def _answers(self) -> bool:
+        return bool(self._health())
+
     def _is_healthy(self) -> bool:
         """Whether the api-server answers and knows of a scheduler that lives."""
+        health = self._health()
+        parts = ("metadatabase", "scheduler", "dag_processor")
+        return bool(health) and all(health[part]["status"] == "healthy" for part in parts)
+
+    def _health(self) -> dict[str, Any]:
+        """What the api-server says; empty while nothing answers."""
         try:
             with urllib.request.urlopen(f"{self.url}/api/v2/monitor/health", timeout=5) as answer:
-                health = json.load(answer)
+                return dict(json.load(answer))
         except (urllib.error.URLError, OSError, ValueError):
-            return False
-        return all(health[part]["status"] == "healthy" for part in ("metadatabase", "scheduler", "dag_processor"))
+            return {}
