@@ -18,7 +18,7 @@
     - KafkaUnavailable       no broker answered, or a partition has no leader
     - RegistryUnavailable    the schema registry did not answer
     - SparkFailed            Spark lost a task more often than it tries one
-    - SparkUnavailable       no Spark master answered
+    - SparkUnavailable       no Spark master or Spark Connect server answered
 
 Exit statuses are those of sysexits.h. Anything that is not an ExporterError is a bug or an accident of the
 machine and leaves the process with status 1; in a range it is that range's failure, with the same status.
@@ -161,4 +161,4 @@ class SparkFailed(TemporaryError):
 
 
 class SparkUnavailable(TemporaryError):
-    """No Spark master answered."""
+    """No Spark master, or no Spark Connect server, answered."""

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,11 +16,14 @@ from airflow.sdk.log import mask_secret
 
 from kafka_s3.errors import ConfigurationError, Problem
 from kafka_s3.settings import Outline, Settings, aws_connection, load, lookups_of, outline
+from kafka_s3.spark.connect_server import SCHEME, ConnectServer, param
 from kafka_s3.spark.driver_context import DriverContext
 
 _DEFAULTS: Final = ("kafka_default", "aws_default")
 #: `airflow standalone` puts this sample into a new database; no broker has that name.
 _SAMPLE_KAFKA: Final = {"bootstrap.servers": "broker:29092", "group.id": "my-group"}
+#: The provider's type of a Spark Connect server's connection.
+CONNECT_TYPE: Final = "spark_connect"
 _LOCAL_SPARK: Final = """--conn-json '{"conn_type":"spark","host":"local[2]"}'"""
 
 
@@ -95,8 +98,10 @@ def check_spark(conn_id: str) -> Connection:
         raise AirflowFailException(
             f"The Airflow connection {conn_id} is missing or cannot be parsed, so Spark cannot be reached. {add}"
         )
-    if connection.conn_type == "spark" and not connection.host:
+    if connection.conn_type in ("spark", CONNECT_TYPE) and not connection.host:
         raise AirflowFailException(f"The Airflow connection {conn_id} has no host, so Spark cannot be reached. {add}")
+    if connect_server(connection, {}) is not None:
+        return connection
     yarn = "yarn" in (connection.host, connection.conn_type)
     if yarn and not ({"HADOOP_CONF_DIR", "YARN_CONF_DIR"} & os.environ.keys()):
         raise AirflowFailException(
@@ -109,6 +114,27 @@ def check_spark(conn_id: str) -> Connection:
             " secrets from this task. Use client mode."
         )
     return connection
+
+
+def connect_server(connection: Connection, conf: Mapping[str, str]) -> ConnectServer | None:
+    """The Spark Connect server that a connection names: by its type, or by a host that begins with `sc://`. As the
+    provider has it, the token is its password and the user its login; what else is in the extra goes along.
+
+    `None` of a connection that names another Spark. Raises `AirflowFailException`, which shows no value.
+    """
+    host = connection.host or ""
+    if connection.conn_type != CONNECT_TYPE and not host.startswith(SCHEME):
+        return None
+    try:
+        server = ConnectServer.parse(host if host.startswith(SCHEME) else f"{SCHEME}{host}", conf)
+        given = {"user_id": connection.login, "token": connection.password, **connection.extra_dejson}
+        params = dict(param(name, _text(value)) for name, value in given.items() if value not in (None, ""))
+    except ConfigurationError as error:
+        raise AirflowFailException(f"The Airflow connection {connection.conn_id}: {error}") from None
+    server = replace(server, port=connection.port or server.port, params={**server.params, **params})
+    if server.token is not None:
+        mask_secret(server.token)
+    return server
 
 
 def _kafka(conn_id: str, find: Find) -> dict[str, str] | None:

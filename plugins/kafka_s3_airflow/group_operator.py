@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
     from airflow.sdk import Context
 
+    from kafka_s3.spark.connect_server import ConnectServer
     from kafka_s3_airflow.lineage import Lineage
 
 
@@ -46,22 +47,22 @@ class GroupExportOperator(ExportOperator):
         from kafka_s3_airflow.connections import check_spark
 
         die_with_supervisor()
-        check_spark(self._conn_id)
+        connection = check_spark(self._conn_id)
         ended = Failures(self._wanted(context))
         members, asked = self._load(ended, context)
         self.application_args = self._arguments(context)
         before, output = GroupOutput(), GroupOutput()
-        hook = self._hook_with_conf(asked, output)
+        spark = self._spark(connection, asked, output)
         with scratch(os.environ) as folder:
-            environment = driver_environment(os.environ, folder, local=is_local(hook))
+            environment = driver_environment(os.environ, folder, local=is_local(spark))
             here = [each.member for each in members if not each.is_for_spark]
             if here:
                 given = {**environment, **GroupContext(tuple(here)).to_environment()}
-                ended.take(before, here, self._run_without_spark(given, before))
+                ended.take(before, here, self._run_driver("--without-spark", given, before))
             for_spark = [each.member for each in members if each.is_for_spark or each.member.name in before.waiting]
             if for_spark:
                 given = {**environment, **GroupContext(tuple(for_spark)).to_environment()}
-                ended.take(output, for_spark, self._submit_all(hook, given, output))
+                ended.take(output, for_spark, self._run_all(spark, given, output))
         if ended.statuses:
             context["ti"].xcom_push(key=FAILED, value=ended.statuses)
             raise ended.error()
@@ -101,10 +102,12 @@ class GroupExportOperator(ExportOperator):
                 )
         return asked
 
-    def _submit_all(self, hook: SparkSubmitHook, environment: Mapping[str, str], output: GroupOutput) -> int:
+    def _run_all(
+        self, spark: SparkSubmitHook | ConnectServer, environment: Mapping[str, str], output: GroupOutput
+    ) -> int:
         """Run the driver on Spark; an exit status for those of its members of whom it tells nothing."""
         try:
-            self._submit(hook, environment, output)
+            self._run_on(spark, environment, output)
         except AirflowException as error:
             self._refuse_to_go_on()
             if output.exit_status is None and not output.reason:

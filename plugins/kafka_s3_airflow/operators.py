@@ -18,6 +18,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_s3.errors import EXIT_UNEXPECTED
+from kafka_s3.spark.connect_server import ConnectServer
 from kafka_s3.spark.parent_death import die_with_parent
 from kafka_s3.spark.scratch import scratch
 from kafka_s3.spark.submit import LOCAL_CONF, application_conf, application_path, driver_environment
@@ -27,7 +28,7 @@ from kafka_s3_airflow.links import ExportLink
 from kafka_s3_airflow.tasks import NO_RETRY, PLAN_WRITTEN, SPARK_CONNECTION, for_airflow, interval_of
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow.sdk import Connection, Context
 
     from kafka_s3_airflow.lineage import Lineage
 
@@ -40,7 +41,7 @@ class ExportOperator(SparkSubmitOperator):
     """Runs `jobs/export.py` for one run of one connector; tells errors that a retry can cure from others.
 
     Plans of fewer offsets than `export.spark.records.min` need no JVM: a plain process does them, and spark-submit is
-    started in front of the first larger one.
+    started in front of the first larger one; or a second plain process, where the connection is a Spark Connect server.
 
     `conn_id`: the Spark connection; unless given, the connector's (`export.spark.conn.id`).
     `reexport`: the run's data interval is a window that is exported again, apart from the live export.
@@ -77,22 +78,22 @@ class ExportOperator(SparkSubmitOperator):
         with for_airflow():
             loaded = load_connector(Path(self.connector))
         self.take_connection(loaded.settings.spark.conn_id)
-        check_spark(self._conn_id)
+        connection = check_spark(self._conn_id)
         self.application_args = self._arguments(context)
         output = DriverOutput()
-        hook = self._hook_with_conf(dict(loaded.settings.spark.conf), output)
+        spark = self._spark(connection, dict(loaded.settings.spark.conf), output)
         with scratch(os.environ) as folder:
-            environment = driver_environment(os.environ, folder, local=is_local(hook))
+            environment = driver_environment(os.environ, folder, local=is_local(spark))
             environment |= loaded.driver_context.to_environment()
             is_for_spark = self.reexport or not loaded.settings.limits.spark_records_min
             before = DriverOutput()
             if not is_for_spark:
-                status = self._run_without_spark(environment, before)
+                status = self._run_driver("--without-spark", environment, before)
                 if before.exit_status or not before.has_ended:
                     raise failure(before.exit_status or status or EXIT_UNEXPECTED, before)
                 if not before.needs_spark:
                     return
-            self._submit(hook, environment, output)
+            self._run_on(spark, environment, output)
         if output.exit_status:  # whatever Spark made of it
             raise failure(output.exit_status, output)
         if before.status_before:
@@ -120,9 +121,28 @@ class ExportOperator(SparkSubmitOperator):
         if self._hook is not None:
             self._hook.on_kill()
 
-    def _submit(self, hook: SparkSubmitHook, environment: Mapping[str, str], output: DriverOutput) -> None:
+    def _spark(
+        self, connection: Connection, asked: Mapping[str, str], output: DriverOutput
+    ) -> SparkSubmitHook | ConnectServer:
+        """What the connection names, with what is asked of it: a server, or what goes to spark-submit."""
+        from kafka_s3_airflow.connections import connect_server
+
+        server = connect_server(connection, asked)
+        if server is not None:
+            return server
+        return self._hook_with_conf(asked, output)
+
+    def _run_on(
+        self, spark: SparkSubmitHook | ConnectServer, environment: Mapping[str, str], output: DriverOutput
+    ) -> None:
         """Run the driver on Spark. Raises in its own words if that fails."""
-        self._hook = hook
+        if isinstance(spark, ConnectServer):
+            status = self._run_driver("--spark-connect", {**environment, **spark.to_environment()}, output)
+            ended = status or EXIT_UNEXPECTED if output.exit_status is None else output.exit_status
+            if ended:
+                raise failure(ended, output)
+            return
+        self._hook = hook = spark
         try:
             self._refuse_to_go_on()
             named = str(hook._connection["spark_binary"])
@@ -133,10 +153,10 @@ class ExportOperator(SparkSubmitOperator):
             self._refuse_to_go_on()
             raise _explained(error, hook, output) from None
 
-    def _run_without_spark(self, environment: Mapping[str, str], output: DriverOutput) -> int:
-        """Let a driver without a JVM do what is small; the exit status of its process, for one that tells none."""
+    def _run_driver(self, where: str, environment: Mapping[str, str], output: DriverOutput) -> int:
+        """Run a driver without a JVM; the exit status of its process, for one that tells none."""
         python = environment["PYSPARK_DRIVER_PYTHON"]
-        command = [python, str(self.application), "--without-spark", *(self.application_args or ())]
+        command = [python, str(self.application), where, *(self.application_args or ())]
         self._refuse_to_go_on()
         with fits_into(environment, self.way_out):
             process = self._process = subprocess.Popen(  # noqa: S603  # our own program, its arguments as a list
@@ -233,9 +253,9 @@ def _end(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def is_local(hook: SparkSubmitHook) -> bool:
+def is_local(spark: SparkSubmitHook | ConnectServer) -> bool:
     """Whether Spark runs on this machine and in this one process (`local[2]`)."""
-    return bool(hook._connection["master"].startswith("local"))
+    return isinstance(spark, SparkSubmitHook) and bool(spark._connection["master"].startswith("local"))
 
 
 def find_spark_submit(name: str, environment: Mapping[str, str]) -> str:

@@ -263,4 +263,4 @@ def test_a_machine_without_spark_submit(monkeypatch: pytest.MonkeyPatch, tmp_pat
     with pytest.raises(
         AirflowFailException, match=r"spark-submit is neither on PATH .* pip install 'kafka-s3\[spark\]'"
     ):
-        operator._submit(hook, {}, output)
+        operator._run_on(hook, {}, output)

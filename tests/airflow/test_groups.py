@@ -237,10 +237,10 @@ def test_more_than_linux_takes(monkeypatch: pytest.MonkeyPatch, airflow_db: None
     operator = GroupExportOperator(task_id="export", group="nightly", members={})
     said = r"its environment, connections and secrets included, has 1\d,\d{3},\d{3} bytes\. .* Make two groups of it\."
     with pytest.raises(AirflowFailException, match=said) as raised:
-        operator._run_without_spark(environment, GroupOutput())
+        operator._run_driver("--without-spark", environment, GroupOutput())
     assert "12312" not in str(raised.value)
     output = GroupOutput()
-    assert operator._submit_all(operator._hook_with_conf({}, output), environment, output) == 78
+    assert operator._run_all(operator._hook_with_conf({}, output), environment, output) == 78
     assert "Make two groups of it." in output.reasons[""][0]
 
 

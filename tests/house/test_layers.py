@@ -32,7 +32,7 @@ HOMES = {
     "fastavro": {"avro"},
     "google": {"protobuf"},
     "numpy": {"avro", "protobuf", "values.formats"},
-    "pyarrow": {"avro", "protobuf", "values.converters", "values.formats"},
+    "pyarrow": {"avro", "protobuf", "spark", "values.converters", "values.formats"},
     "click": {"cli"},
     "rich": {"cli"},
     "jsonschema_rs": {"json_schema"},

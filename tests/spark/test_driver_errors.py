@@ -47,7 +47,7 @@ def test_a_bug_in_a_task_is_no_sentence(
     fail: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """What a task raised is ours, and its trace is wanted."""
-    monkeypatch.setattr(driver, "is_of_a_task", lambda _: True)  # test_failures.py has the real ones
+    monkeypatch.setattr(execute, "is_of_a_task", lambda _: True)  # test_failures.py has the real ones
     fail(Py4JError("Traceback …"))
     with pytest.raises(Py4JError):
         driver.main(ARGUMENTS)

@@ -40,6 +40,7 @@ def test_nothing_leaves_this_machine(master: str) -> None:
 def test_the_driver_warns_before_it_sends_anything(capsys: pytest.CaptureFixture[str]) -> None:
     """The driver asks its own context, and says it on standard error."""
     from kafka_s3.spark import driver
+    from kafka_s3.spark.execute import Submitted
 
     class Context:
         master = "spark://elsewhere:7077"
@@ -47,5 +48,5 @@ def test_the_driver_warns_before_it_sends_anything(capsys: pytest.CaptureFixture
         def getConf(self) -> dict[str, str]:  # pyspark's name
             return {}
 
-    driver._warn_of_clear_text(Context())  # type: ignore[arg-type]
+    driver._warn(Submitted(Context()))  # type: ignore[arg-type]
     assert capsys.readouterr().err.startswith("Warning: the connector's settings, passwords and keys among them, go to")

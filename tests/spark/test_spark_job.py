@@ -30,7 +30,8 @@ from kafka_s3.export.task import RangeTask
 from kafka_s3.log.documents import decode
 from kafka_s3.log.entries import Entry, PlannedRange
 from kafka_s3.ports import PartitionOffsets
-from kafka_s3.spark.execute import SETTINGS_BYTES_MAX, SparkExecute, balance
+from kafka_s3.spark.balance import SETTINGS_BYTES_MAX, balance
+from kafka_s3.spark.execute import SparkExecute
 from kafka_s3.spark.submit import LOCAL_CONF, application_path
 from tests.processes import drivers_below
 from tests.support import make_settings

@@ -1,9 +1,10 @@
-"""A standalone Spark cluster from the pyspark wheel: a Master and Workers on 127.0.0.1."""
+"""Spark from the pyspark wheel, on 127.0.0.1: a standalone cluster of a Master and Workers, a Spark Connect server."""
 
 import functools
 import json
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from tools.parts.process import HOST, Part, ReservedPort, UntilStopped, child_en
 
 START_TIMEOUT_S = 120
 MASTER_CLASS: Final = "org.apache.spark.deploy.master.Master"
+CONNECT_CLASS: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 WORKER_CLASS: Final = "org.apache.spark.deploy.worker.Worker"
 
 _PROGRAM = """
@@ -144,6 +146,75 @@ class SparkCluster(UntilStopped):
         for worker in self.workers:
             worker.stop()
         self.master.stop()
+
+
+class SparkConnectServer(Part):
+    """A Spark Connect server on `local[cores]`, which takes connections when the constructor returns.
+
+    `events` is the folder of its event log. Clients have to show `token`, if it has one. Its workers have `python`.
+    """
+
+    name = "spark-connect"
+
+    def __init__(
+        self, *, cores: int = 2, token: str | None = None, python: str = sys.executable, conf: Mapping[str, str] = {}
+    ) -> None:
+        super().__init__()
+        self._port, self._web_port = ReservedPort(), ReservedPort()
+        self.events = self.folder / "events"
+        self.events.mkdir()
+        self.url = (
+            f"sc://localhost:{self._port.number}"  # by name: Spark's client takes a token without TLS nowhere else
+        )
+        self.web_url = f"http://{HOST}:{self._web_port.number}"
+        self._token, self._python, self._master = token, python, f"local[{cores}]"
+        self._conf = {
+            "spark.connect.grpc.binding.address": HOST,
+            "spark.connect.grpc.binding.port": str(self._port.number),
+            "spark.driver.bindAddress": HOST,
+            "spark.driver.host": HOST,
+            "spark.driver.extraJavaOptions": shlex.join(BRIEF),
+            "spark.ui.port": str(self._web_port.number),
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": str(self.events),
+            "spark.eventLog.compress": "false",
+            **conf,
+        }
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def start(self) -> None:
+        """Start it, or start it again after `kill`: on the same port, as another application."""
+        home = pyspark_folder()
+        options = [part for name, value in self._conf.items() for part in ("--conf", f"{name}={value}")]
+        environment = child_environment(
+            SPARK_HOME=str(home),
+            JAVA_HOME=str(find_java().home),
+            SPARK_LOCAL_IP=HOST,
+            SPARK_LOCAL_DIRS=str(self.folder),
+            PYSPARK_PYTHON=self._python,
+            **({"SPARK_CONNECT_AUTHENTICATE_TOKEN": self._token} if self._token else {}),
+            **submit_variables(),
+        )
+        submit = [str(home / "bin" / "spark-submit"), "--master", self._master, "--class", CONNECT_CLASS]
+        self._launch([*submit, *options, "spark-internal"], environment)
+        self._await(self._takes_connections, START_TIMEOUT_S)
+
+    def _takes_connections(self) -> bool:
+        try:
+            socket.create_connection((HOST, self._port.number), 1).close()
+        except OSError:
+            return False
+        return True
+
+    def stop(self) -> None:
+        """End the server and remove its folder; harmless when repeated."""
+        super().stop()
+        self._port.close()
+        self._web_port.close()
 
 
 @functools.cache

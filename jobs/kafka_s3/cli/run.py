@@ -21,8 +21,9 @@ from kafka_s3.cli.common import (
     progress_bar,
 )
 from kafka_s3.cli.interval import chosen_interval, for_a_time
-from kafka_s3.errors import EXIT_DONE, ExporterError
+from kafka_s3.errors import EXIT_DONE, ConfigurationError, ExporterError
 from kafka_s3.events import Event, Tell
+from kafka_s3.export.advance import Advance
 from kafka_s3.export.diagnosis import Said, TopicRejected, rejections, said
 from kafka_s3.export.exporter import Exporter
 from kafka_s3.export.run import prepare, run
@@ -37,6 +38,7 @@ from kafka_s3.report.status import problems
 from kafka_s3.sentences import sentence
 from kafka_s3.settings import Settings
 from kafka_s3.shown import printable
+from kafka_s3.spark.connect_server import SCHEME, TOKEN_VARIABLE, ConnectServer
 from kafka_s3.wiring import make_exporter, make_local_execute, report_letters
 
 
@@ -44,7 +46,11 @@ from kafka_s3.wiring import make_exporter, make_local_execute, report_letters
 @configured
 @for_a_time
 @click.option("--run-id", help="A run of the same id goes up to the same end offsets. Default: one made of the time.")
-@click.option("--spark", metavar="MASTER", help="Execute on Spark, e.g. local[4] or spark://host:7077. Default: here.")
+@click.option(
+    "--spark",
+    metavar="MASTER",
+    help="Execute on Spark, e.g. local[4], spark://host:7077 or, by Spark Connect, sc://host:15002. Default: here.",
+)
 @as_json
 def command(
     config: Path,
@@ -76,6 +82,8 @@ def command(
         request = RunRequest(name, 1, chosen, at)
         if spark is None:
             ended = _run_here(settings, request, output, config)
+        elif spark.startswith(SCHEME):
+            ended = _run_over_connect(settings, request, output, config, spark)
         else:
             ended = _run_on_spark(settings, request, output, config, _Spark(spark, worker))
     except ExporterError as error:
@@ -182,6 +190,29 @@ def _shown(at: Progress) -> tuple[int | None, int, str]:
 def _mark_complete(exporter: Exporter, request: RunRequest, tell: Tell) -> None:
     if exporter.settings.completeness is not None:
         mark_complete(exporter, Ran(request.interval, request.now_ms), tell)
+
+
+def _run_over_connect(settings: Settings, request: RunRequest, output: _Output, config: Path, url: str) -> _Ended:
+    """In this process, which is the driver: the Spark is there already."""
+    from kafka_s3.spark.connect import connected
+
+    server = ConnectServer.parse(url, dict(settings.spark.conf))
+    if server.token is not None:
+        raise ConfigurationError(
+            "--spark has a token, and everybody on this machine can read the arguments of its processes.",
+            next=f"Put the token into the environment as {TOKEN_VARIABLE}.",
+        )
+    exporter, advance = make_exporter(settings), Advance(output.tell)
+    with connected(server) as application:
+        if application.warning is not None:
+            echo(application.warning, err=True)
+        asked = replace(request, spark_application=application.name)
+        execute = advance.over(application.execute(settings, advance.ended))
+        report = run(exporter, asked, execute, advance.tell)
+    _summarise(report, request, output, config)
+    report_letters(exporter, output.tell)
+    _mark_complete(exporter, request, output.tell)
+    return _Ended(report.exit_status, report.committed, report.said(str(config)), report.rejections)
 
 
 @dataclass(frozen=True, slots=True)

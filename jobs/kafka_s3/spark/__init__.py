@@ -3,10 +3,16 @@
 - `driver`: one run, on Spark, or in its own process while plans are small (`export.spark.records.min`).
 - `group`: the runs of many connectors in one driver (`export.group`).
 - `told`: what a driver writes to its standard output.
-- `execute`: ranges out, results back. The settings are in the closure, pickled.
+- `application`: what a driver has of Spark, whichever that is.
+- `execute`: of spark-submit's application: ranges out, results back. The settings are in the closure, pickled.
+- `connect`: the same by a Spark Connect server, whose client needs no JVM.
+- `connect_server`: where that server is, and how one gets in.
+- `connect_failures`: what its failures are, and what to say of them.
+- `balance`: groups of ranges, a job each, as many at once as `tasks.max` says.
 - `workers`: what a worker does first: it says whether it has this engine.
 - `masters`: what is wrong with a Spark master, before Spark waits for it.
 - `failures`: whether a failure of Spark is a bug of ours, and what to say of it.
+- `reasons`: failures in Spark's own words, as sentences of ours.
 - `submit`: what spark-submit is given to start the driver.
 - `driver_context`: Airflow's connections and secrets, handed to the driver in its environment.
 - `encryption`: warns if tasks and their secrets travel in clear text.

@@ -7,9 +7,9 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kafka_s3.bucket.window import check_window, of_window
 from kafka_s3.errors import EXIT_DONE, ExporterError
@@ -27,16 +27,13 @@ from kafka_s3.settings import load, lookups_of
 from kafka_s3.settings.model import Settings
 from kafka_s3.shown import printable_lines
 from kafka_s3.spark import told
+from kafka_s3.spark.application import Application
+from kafka_s3.spark.connect_server import ConnectServer
 from kafka_s3.spark.driver_context import DriverContext, GroupContext
-from kafka_s3.spark.encryption import in_clear
-from kafka_s3.spark.failures import is_of_a_task, spark_failed
 from kafka_s3.spark.group import JOBS_AT_ONCE, RANGES_AT_ONCE, GroupRun, small_plans
 from kafka_s3.spark.parent_death import die_with_parent
 from kafka_s3.spark.told import TellOf, tell_report
 from kafka_s3.wiring import SharedStores, make_exporter, make_local_execute, report_letters
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -93,53 +90,51 @@ def _run_group(arguments: argparse.Namespace, tell: TellOf) -> int:
                 return small_plans(settings, advance.over(here))
 
             return GroupRun(request, make_here, tell, stores).run(members)
-    from py4j.protocol import Py4JError
+    spark = _application(arguments, f"group {arguments.group}", JOBS_AT_ONCE, is_group=True)
+    with spark as application, FairPool(JOBS_AT_ONCE) as shared:
+        _warn(application)
 
-    from kafka_s3.spark.execute import SparkExecute, spark_context
+        def make_on_spark(settings: Settings, advance: Advance) -> Execute:
+            return advance.over(application.execute(settings, advance.ended, shared))
 
-    try:
-        name = f"group {arguments.group}"
-        with spark_context(name, JOBS_AT_ONCE, fair=True) as context, FairPool(JOBS_AT_ONCE) as shared:
-            _warn_of_clear_text(context)
-
-            def make_on_spark(settings: Settings, advance: Advance) -> Execute:
-                return advance.over(SparkExecute(context, settings, advance.ended, shared))
-
-            request = replace(request, spark_application=context.applicationId)
-            return GroupRun(request, make_on_spark, tell).run(members)
-    except Py4JError as error:  # of the JVM itself, which has ended
-        if is_of_a_task(error):
-            raise
-        raise spark_failed(error) from error
+        request = replace(request, spark_application=application.name)
+        return GroupRun(request, make_on_spark, tell).run(members)
 
 
 def _run_on_spark(arguments: argparse.Namespace, tell: Tell) -> int:
-    from py4j.protocol import Py4JError  # Spark takes a second to import, and a run without it has no use for it
-
-    from kafka_s3.spark.execute import SparkExecute, spark_context
-
     settings = _settings(arguments)
-    try:
-        with spark_context(settings.name, settings.limits.tasks_max) as context:
-            _warn_of_clear_text(context)
-            request = replace(_request(arguments), spark_application=context.applicationId)
-            exporter, advance = make_exporter(settings), Advance(tell)
-            if arguments.reexport:
-                window = of_window(settings, check_window(request.interval))
-                execute = advance.over(SparkExecute(context, window, advance.ended))
-                report = export_again(exporter, request, execute, advance.tell)
-            else:
-                execute = advance.over(SparkExecute(context, settings, advance.ended))
-                report = run(exporter, request, execute, advance.tell)
-    except Py4JError as error:  # of the JVM itself, outside any task: its disk is full, it has ended
-        if is_of_a_task(error):
-            raise
-        raise spark_failed(error) from error
+    with _application(arguments, settings.name, settings.limits.tasks_max) as application:
+        _warn(application)
+        request = replace(_request(arguments), spark_application=application.name)
+        exporter, advance = make_exporter(settings), Advance(tell)
+        if arguments.reexport:
+            window = of_window(settings, check_window(request.interval))
+            execute = advance.over(application.execute(window, advance.ended))
+            report = export_again(exporter, request, execute, advance.tell)
+        else:
+            execute = advance.over(application.execute(settings, advance.ended))
+            report = run(exporter, request, execute, advance.tell)
     if arguments.reexport:
         for problem in report.problems():
             tell(ProblemReported(what=problem))
         return report.exit_status  # a window's letters were sent when they were exported live
     return _ended(report, exporter, arguments, tell)
+
+
+def _application(
+    arguments: argparse.Namespace, name: str, tasks_max: int, *, is_group: bool = False
+) -> AbstractContextManager[Application]:
+    """A session of the Spark Connect server that the environment names, or the application of spark-submit.
+
+    Either takes a second to import, and needs what the other does without.
+    """
+    if arguments.spark_connect:
+        from kafka_s3.spark.connect import connected
+
+        return connected(ConnectServer.take(os.environ))
+    from kafka_s3.spark.execute import submitted
+
+    return submitted(name, tasks_max, fair=is_group)
 
 
 def _ended(report: RunReport, exporter: Exporter, arguments: argparse.Namespace, tell: Tell) -> int:
@@ -148,11 +143,11 @@ def _ended(report: RunReport, exporter: Exporter, arguments: argparse.Namespace,
     return report.exit_status
 
 
-def _warn_of_clear_text(context: SparkContext) -> None:
+def _warn(application: Application) -> None:
     """Say so on standard error, before anything is sent, where secrets could be read on the way to the workers."""
-    warning = in_clear(str(context.master), context.getConf().get)
+    warning = application.warning
     if warning is not None:
-        print(printable_lines(str(warning)), file=sys.stderr, flush=True)
+        print(printable_lines(warning), file=sys.stderr, flush=True)
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
@@ -190,7 +185,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--interval-end-ms", type=int)
     parser.add_argument("--planned-apart", action="store_true", help="what plans for the run has written a plan for it")
     parser.add_argument("--reexport", action="store_true", help="export the data interval again, apart from the rest")
-    parser.add_argument(
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--spark-connect", action="store_true", help="on the Spark Connect server that the environment names"
+    )
+    where.add_argument(
         "--without-spark", action="store_true", help="only plans below export.spark.records.min, in this process"
     )
     parser.add_argument(

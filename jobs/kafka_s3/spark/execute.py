@@ -1,30 +1,27 @@
-"""Ranges as Spark tasks: groups of them out, results back. Records never cross the JVM."""
+"""Ranges as tasks of an application that spark-submit started. Records never cross the JVM."""
 
 from __future__ import annotations
 
-import heapq
 import pickle
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 
 from kafka_s3.adapters.known_schemas import NOTHING_KNOWN
-from kafka_s3.errors import ConfigurationError
 from kafka_s3.fair_pool import FairPool
-from kafka_s3.ordered_pool import workers
 from kafka_s3.plan.results import RangeResult, Task
 from kafka_s3.settings.model import Settings
-from kafka_s3.signing import NO_KEY
+from kafka_s3.spark.balance import Done, in_groups, settings_for_workers
+from kafka_s3.spark.encryption import in_clear
 from kafka_s3.spark.failures import is_of_a_task, refused_python, spark_failed
 from kafka_s3.spark.masters import check_master, cores_max
-from kafka_s3.spark.workers import Answer, on_a_worker, results_of
+from kafka_s3.spark.workers import Answer, on_a_worker
 from kafka_s3.wiring import ask_registries, make_registries
 
-#: Spark writes a task's closure of more than 1 MiB to a file, and ours holds secrets; the rest is for the functions.
-SETTINGS_BYTES_MAX: Final = 896 * 1024
 #: A group of ranges below this is in the closure too: about a thousand ranges. A larger one takes a file.
 GROUP_BYTES_MAX: Final = 64 * 1024
 
@@ -34,32 +31,19 @@ class SparkExecute:
 
     `shared`: threads that other connectors have their turns in too; Spark shares its executors between them as well.
 
-    Raises `ConfigurationError` for settings of more than SETTINGS_BYTES_MAX.
+    Raises `ConfigurationError` for settings that are too large (`settings_for_workers`).
     """
 
     def __init__(
-        self,
-        context: SparkContext,
-        settings: Settings,
-        done: Callable[[Sequence[RangeResult]], None] = lambda _: None,
-        shared: FairPool | None = None,
+        self, context: SparkContext, settings: Settings, done: Done = lambda _: None, shared: FairPool | None = None
     ) -> None:
-        size = len(pickle.dumps(settings))
-        if size > SETTINGS_BYTES_MAX:
-            raise ConfigurationError(
-                f"The settings take {size} bytes. Spark would write more than {SETTINGS_BYTES_MAX} to a file, secrets "
-                "included.",
-                next="Shorten what is long in them: leave the documentation out of export.value.schema.file, say.",
-            )
+        self._settings = settings_for_workers(settings)
         self._context = context
         self._done = done
         self._shared = shared
-        self._settings = replace(settings, log_key=NO_KEY)  # the driver alone writes plans and the log
         self._registries = make_registries(settings)
 
     def __call__(self, tasks: Sequence[Task]) -> list[RangeResult]:
-        limits = self._settings.limits
-        groups = balance(tasks, limits.tasks_max, limits.range_records_max)
         known = ask_registries(self._settings, self._registries, tasks)
         # The closure holds the settings, secrets included; schemas and groups, which may go through files, hold none.
         schemas = self._context.broadcast(known) if known != NOTHING_KNOWN else None
@@ -74,17 +58,10 @@ class SparkExecute:
             else:
                 answers = self._context.parallelize([pickled], 1).map(work)
             answer: Answer = answers.collect()[0]
-            if not isinstance(answer, str):
-                self._done(answer)
             return answer
 
-        # A job for each group, from as many threads as there may be tasks: so a group's results come as it ends, and
-        # whatever is next goes to the first that is free.
         try:
-            if self._shared is not None:
-                return results_of(groups, self._shared.map(execute, groups, limits.tasks_max))
-            with workers(min(limits.tasks_max, len(groups))) as pool:
-                return results_of(groups, list(pool.map(execute, groups)))
+            return in_groups(tasks, self._settings.limits, execute, self._done, self._shared)
         except Py4JError as error:
             refused = refused_python(error)
             if refused is not None:
@@ -94,17 +71,34 @@ class SparkExecute:
             raise spark_failed(error) from error
 
 
-def balance(tasks: Sequence[Task], at_once: int, offsets_max: int) -> list[list[Task]]:
-    """Groups of about the same number of offsets, the largest first: one for each task that may run at once, or as many
-    as it takes for `offsets_max` offsets each. A group costs a job of Spark's, so small ranges share one."""
-    sizes = [task.planned.end - task.planned.start for task in tasks]
-    count = min(len(tasks), max(at_once, -(-sum(sizes) // offsets_max)))
-    groups: list[tuple[int, int, list[Task]]] = [(0, number, []) for number in range(count)]
-    for size, task in sorted(zip(sizes, tasks, strict=True), key=lambda each: each[0], reverse=True):
-        filled, number, group = groups[0]  # the emptiest
-        group.append(task)
-        heapq.heapreplace(groups, (filled + size, number, group))
-    return [group for _, _, group in sorted(groups, key=lambda each: (-each[0], each[1]))]
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """The application that spark-submit started, of which this process is the driver."""
+
+    context: SparkContext
+
+    @property
+    def name(self) -> str:
+        return str(self.context.applicationId)
+
+    @property
+    def warning(self) -> str | None:
+        return in_clear(str(self.context.master), self.context.getConf().get)
+
+    def execute(self, settings: Settings, done: Done, shared: FairPool | None = None) -> SparkExecute:
+        return SparkExecute(self.context, settings, done, shared)
+
+
+@contextmanager
+def submitted(name: str, tasks_max: int, *, fair: bool = False) -> Iterator[Submitted]:
+    """The application, until its end. Failures of the JVM itself, outside any task, are `SparkFailed`."""
+    try:
+        with spark_context(name, tasks_max, fair=fair) as context:
+            yield Submitted(context)
+    except Py4JError as error:  # its disk is full, it has ended
+        if is_of_a_task(error):
+            raise
+        raise spark_failed(error) from error
 
 
 def spark_context(name: str, tasks_max: int, *, fair: bool = False) -> SparkContext:

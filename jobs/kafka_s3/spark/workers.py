@@ -25,15 +25,16 @@ WAY_OUT = (
 Answer = list[RangeResult] | str
 
 
-def on_a_worker(settings: Settings, schemas: Broadcast[Known] | None) -> Callable[[bytes], Answer]:
+def on_a_worker(settings: Settings, schemas: Broadcast[Known] | None) -> Callable[..., Answer]:
     """The function that does a pickled group of ranges, or says in one sentence why this worker cannot.
 
     cloudpickle sends a nested function whole, and everything else by name: so nothing of this package is named before
-    it was found, and groups and settings are bytes until the worker is known to have the same engine.
+    it was found, and groups and settings are bytes until the worker is known to have the same engine. So are schemas
+    that come with a group, where nothing can be broadcast.
     """
     driver, pickled = fingerprint(), pickle.dumps(settings)
 
-    def work(group: bytes) -> Answer:
+    def work(group: bytes, pickled_schemas: bytes | None = None) -> Answer:
         import pickle
         import socket
         import sys
@@ -49,6 +50,8 @@ def on_a_worker(settings: Settings, schemas: Broadcast[Known] | None) -> Callabl
             from kafka_s3.wiring import export_ranges
 
             known = NOTHING_KNOWN if schemas is None else schemas.value
+            if pickled_schemas is not None:
+                known = pickle.loads(pickled_schemas)  # noqa: S301  # the driver's own, as what follows
             return export_ranges(pickle.loads(pickled), pickle.loads(group), known)  # noqa: S301  # the driver's own
         except ImportError as error:
             return f"{where} cannot import what the engine needs: {error}."
