@@ -59,7 +59,7 @@ def flood(requests: int = REQUESTS) -> None:
                 asyncio.run(reader.ask(path))
             alone = _Taken(asyncio.run(_timed(reader, lambda taken: taken < ALONE)))
             console.print(f"{OTHER} alone: {alone}")
-            flooded = partial(_flooded, psutil.Process(airflow._processes[0].pid), reader)
+            flooded = partial(_flooded, psutil.Process(airflow.api_server.pid), reader)
             least = flooded(LEAST, [LEAST] * requests)
             own = flooded("the page, over a store that hangs", everything("orders", requests))
             its_list = flooded(LIST, [LIST] * requests)

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
@@ -42,30 +43,31 @@ def page(repetitions: int = REPETITIONS) -> None:
         folder = Path(name)
         (folder / "connectors").mkdir()
         show = Showcase(folder / "connectors", kafka, store)
-        _fill(show)
+        fill(show, CONNECTORS, SHORT, {LONG: COMMITS})
         with Airflow(show.environment(folder / "airflow"), triggerer=False) as airflow, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            token = _token(airflow)
+            token = token_of(airflow)
             window = browser.new_page()
             window.context.add_cookies([{"name": "_token", "value": token, "url": airflow.url}])
             _measure(f"{airflow.url}/kafka-s3/", token, window, repetitions)
             browser.close()
 
 
-def _fill(show: Showcase) -> None:
-    """All connectors share a topic and a bucket; only one has a long history."""
+def fill(show: Showcase, connectors: int, commits: int, others: Mapping[str, int] | None = None) -> None:
+    """All connectors share a topic and a bucket; `others`: those whose logs are of another length."""
     show.connector("shared")
     text = (show.folder / "shared.properties").read_text()
     (show.folder / "shared.properties").unlink()
     show.produce("shared", 0, [b"{}"] * 100, 1)
-    for number in range(CONNECTORS):
+    for number in range(connectors):
         connector = f"c{number:03d}"
         (show.folder / f"{connector}.properties").write_text(text.replace("name=shared", f"name={connector}"))
         log = show.log("shared", connector)
-        write_log(log, COMMITS if connector == LONG else SHORT, topic="shared", began_ms=1_700_000_000_000)
+        count = (others or {}).get(connector, commits)
+        write_log(log, count, topic="shared", began_ms=1_700_000_000_000)
 
 
-def _token(airflow: Airflow) -> str:
+def token_of(airflow: Airflow) -> str:
     login = json.dumps({"username": airflow.user, "password": airflow.password}).encode()
     request = urllib.request.Request(f"{airflow.url}/auth/token", login, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as answer:
@@ -91,7 +93,7 @@ def _measure(url: str, token: str, window: Page, repetitions: int) -> None:
     rows: list[tuple[str, list[float]]] = []
     for what, path in asked.items():
         first = _asked(url + path, token)
-        _settle(url, token)
+        settle(url, token)
         rows.append((what, [first, *(_asked(url + path, token) for _ in range(repetitions))]))
     for what, (query, selector) in painted.items():
         found = [_painted(window, url + query, selector) for _ in range(1 + repetitions)]
@@ -115,8 +117,8 @@ def _asked(url: str, token: str) -> float:
             return (time.perf_counter() - began) * 1000
 
 
-def _settle(url: str, token: str) -> None:
-    """Until every connector was looked at once: then the page is warm."""
+def settle(url: str, token: str) -> None:
+    """Wait until every connector was looked at once: then the page is warm."""
     request = urllib.request.Request(f"{url}api/connectors", headers={"Authorization": f"Bearer {token}"})
     while True:
         with urllib.request.urlopen(request, timeout=60) as answer:

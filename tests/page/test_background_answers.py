@@ -147,6 +147,39 @@ def test_memory_has_a_limit() -> None:
     assert 0 not in answers._answers
 
 
+def test_many_connectors_are_asked_about_in_turn() -> None:
+    """Of 200 that are looked at every ten seconds so many are asked about again as a minute allows, the oldest first;
+    after a while without visitors, all at once."""
+    from kafka_s3_airflow.page.background_answers import BackgroundAnswers, Limits
+
+    clock, asked = [0], list[int]()
+
+    def question(about: int) -> int:
+        asked.append(about)
+        return about
+
+    limits = Limits(4, 1_000, 1_000, per_minute=30)
+    answers = BackgroundAnswers(question, fresh_ms=1_000, limits=limits, now_ms=lambda: clock[0])
+    names = list(range(200))
+
+    def look() -> list[int]:
+        asked.clear()
+        asyncio.run(answers.wait_over(names, 30, for_news=True))
+        return sorted(asked)
+
+    assert look() == names
+    seen = []
+    for _ in range(6):
+        clock[0] += 10_000
+        seen.append(look())
+    assert [len(each) for each in seen] == [5] * 6
+    assert len({each for some in seen for each in some}) == 30
+    clock[0] += 11 * 60_000
+    assert look() == names
+    clock[0] += 10_000
+    assert len(look()) == 5
+
+
 def test_the_plugin_costs_nothing_heavy() -> None:
     """Every process of Airflow loads the plugin: it brings neither the web layer nor the engine's adapters with it."""
     code = (
@@ -171,10 +204,11 @@ def test_the_page_is_package_data() -> None:
     from importlib.resources import files
 
     static = files("kafka_s3_airflow.page").joinpath("static")
-    texts = {name: static.joinpath(name).read_text() for name in ("page.html", "page.css", "page.js")}
+    scripts = ("page.js", "list.js", "one.js", "data.js", "nodes.js")
+    texts = {name: static.joinpath(name).read_text() for name in ("page.html", "page.css", *scripts)}
     assert '<script type="module" src="page.js"></script>' in texts["page.html"]
     assert "<style" not in texts["page.html"]
-    assert "innerHTML" not in texts["page.js"]
+    assert not [name for name in scripts if "innerHTML" in texts[name]]
     for name, text in texts.items():
         addresses = [
             word for word in text.split() if "://" in word and "www.w3.org/2000/svg" not in word and "s3://" not in word

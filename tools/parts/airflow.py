@@ -73,15 +73,16 @@ class Airflow(UntilStopped):
             passwords.touch(mode=0o600)
             passwords.write_text(json.dumps(dict.fromkeys(roles, self.password)))
             self._migrate()
-            server = self._start("api-server", "--host", HOST, "--port", str(self._port.number), "--workers", "1")
+            where = ("--host", HOST, "--port", str(self._port.number))
+            self.api_server = self._start("api-server", *where, "--workers", "1")
             # A task that starts before the server answers fails, and the scheduler starts what is due at once.
-            server._await(self._answers, START_TIMEOUT_S)
+            self.api_server._await(self._answers, START_TIMEOUT_S)
             # The log servers of scheduler and triggerer would listen on every address; logs are read from the folder.
             self.scheduler = self._start("scheduler", "--skip-serve-logs")
             self._start("dag-processor")
             if triggerer:
                 self._start("triggerer", "--skip-serve-logs")
-            server._await(self._is_healthy, START_TIMEOUT_S)
+            self.api_server._await(self._is_healthy, START_TIMEOUT_S)
         except BaseException:
             self.stop()
             raise

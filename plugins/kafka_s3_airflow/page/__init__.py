@@ -6,6 +6,8 @@
 - `app`: the web layer, made at the first request.
 - `folder`: the folder of connector files, read again when it changes.
 - `observer`: asks buckets and brokers in the background.
+- `answers`: the bodies of answers, and whether they have changed.
+- `remembered_entries`: log entries are read once.
 - `background_answers`: answers that are refreshed in the background.
 - `thread_pool`: a bounded pool of threads for what takes a moment.
 - `model`: what the page knows of a connector.

@@ -22,13 +22,14 @@ from fastapi.responses import JSONResponse
 from kafka_s3.wiring import make_broker, make_store
 from kafka_s3_airflow.connections import load_connector
 from kafka_s3_airflow.page import access, runs, views
+from kafka_s3_airflow.page.answers import Rows, listed, tagged
 from kafka_s3_airflow.page.background_answers import Answer
 from kafka_s3_airflow.page.folder import Folder, bundle_folders, folder_of
 from kafka_s3_airflow.page.headers import Headers
 from kafka_s3_airflow.page.history import Page
 from kafka_s3_airflow.page.model import AirflowFacts, Connector
 from kafka_s3_airflow.page.mount import Asgi
-from kafka_s3_airflow.page.observer import CommitsWanted, EntryWanted, Observer
+from kafka_s3_airflow.page.observer import CONNECTORS_MAX, CommitsWanted, EntryWanted, Observer
 from kafka_s3_airflow.page.scrape import CONTENT_TYPE, scraped
 from kafka_s3_airflow.page.scrape import WAIT_S as SCRAPE_WAIT_S
 from kafka_s3_airflow.page.thread_pool import RETRY_AFTER_S, Busy, PageThreads
@@ -42,7 +43,10 @@ BUSY: Final = "The page is busy: its questions to buckets and brokers wait for a
 _STATIC: Final = {
     "": ("page.html", "text/html; charset=utf-8"),
     "page.css": ("page.css", "text/css; charset=utf-8"),
-    "page.js": ("page.js", "text/javascript; charset=utf-8"),
+    **{
+        name: (name, "text/javascript; charset=utf-8")
+        for name in ("page.js", "nodes.js", "data.js", "list.js", "one.js")
+    },
 }
 
 
@@ -63,6 +67,7 @@ def make_app(observer: Observer) -> Asgi:
     made = FastAPI(title="Kafka to S3", docs_url=None, redoc_url=None, openapi_url=None)
     made.state.observer = observer
     made.state.threads = PageThreads()
+    made.state.rows = Rows(CONNECTORS_MAX)
     made.add_exception_handler(Busy, _busy)
     made.include_router(pages)
     return Headers(made)
@@ -119,38 +124,69 @@ OneDep = Annotated[Connector, Depends(one)]
 
 
 @pages.get("/api/connectors")
-async def connectors(shown: VisibleDep, user: GetUserDep, observer: ObserverDep, threads: ThreadsDep) -> JSONResponse:
+async def connectors(
+    request: Request, shown: VisibleDep, user: GetUserDep, observer: ObserverDep, threads: ThreadsDep
+) -> Response:
     """All connectors that the user may see."""
-    await observer.await_first(shown, WAIT_S)
+    await observer.look_over(shown, WAIT_S)
+    made: Rows = request.app.state.rows
 
-    def show() -> JSONResponse:
-        with_runs = access.with_readable_runs([each.runs_in for each in shown], user)
-        return _data({"connectors": list(_overviews(shown, with_runs, observer))}, observer)
+    def show() -> Response:
+        with_runs = access.with_readable_runs({each.runs_in for each in shown}, user)
+        rows = listed([_row(each, with_runs, observer, made) for each in shown])
+        content = {
+            "connectors": rows,
+            "ages_max_ms": observer.ages_max(len(shown)),
+            "every_ms": _every_ms(len(shown)),
+            "is_asked": observer.awaits_news(shown),
+        }
+        return tagged(request, observer.now_ms(), content)
 
     return await threads.run(show)
 
 
-def _overviews(shown: Iterable[Connector], with_runs: set[str], observer: Observer) -> Iterable[dict[str, object]]:
-    now_ms = observer.now_ms()
-    for each in shown:
-        facts = _facts(each, with_runs, observer)
-        found = views.overview(each, observer.log(each), observer.kafka(each), facts, now_ms)
-        yield observer.conceal(each, found)
+def _every_ms(count: int) -> int:
+    """How often a page that is open asks: showing very many is what costs."""
+    return max(10_000, min(20_000, 100 * count))
+
+
+def _row(each: Connector, with_runs: set[str], observer: Observer, made: Rows) -> bytes:
+    log, kafka, now_ms = observer.known_log(each), observer.known_kafka(each), observer.now_ms()
+    facts = _facts(each, with_runs, observer)
+
+    def show() -> object:
+        return observer.conceal(each, views.overview(each, log, kafka, facts, now_ms))
+
+    verdict = views.is_stale(kafka, now_ms), views.kafka_error(kafka, now_ms)
+    run = (facts.is_paused, facts.run and (facts.run.run_id, facts.run.state))
+    return made.row(
+        each.dag_id,
+        (each, log.value, log.at_ms, (log.error, log.is_final), kafka.value, kafka.at_ms, verdict, run),
+        show,
+    )
 
 
 @pages.get("/api/connectors/{dag_id}")
-async def connector(shown: OneDep, user: GetUserDep, observer: ObserverDep, threads: ThreadsDep) -> JSONResponse:
+async def connector(
+    request: Request, shown: OneDep, user: GetUserDep, observer: ObserverDep, threads: ThreadsDep
+) -> Response:
     """One connector, with its partitions."""
-    await observer.await_first([shown], WAIT_S)
+    await observer.await_log(shown, WAIT_S)
 
-    def show() -> JSONResponse:
+    def show() -> Response:
         with_runs = access.with_readable_runs([shown.runs_in, verify_id(shown.dag_id)], user)
         log, kafka, facts = observer.log(shown), observer.kafka(shown), _facts(shown, with_runs, observer)
         found = views.detail(shown, log, kafka, facts, observer.now_ms())
         plan: Any = found["open_plan"]
         if plan is not None and shown.runs_in not in with_runs:
             found["open_plan"] = access.without_runs(plan)
-        return _data(observer.conceal(shown, found), observer)
+        found = {
+            **observer.conceal(shown, found),
+            "ages_max_ms": observer.ages_max(1),
+            "every_ms": _every_ms(1),
+            "is_asked": observer.awaits_news([shown]),
+        }
+        return tagged(request, observer.now_ms(), found)
 
     return await threads.run(show)
 
@@ -167,13 +203,14 @@ def _facts(connector: Connector, with_runs: set[str], observer: Observer) -> Air
 
 @pages.get("/api/connectors/{dag_id}/commits")
 async def commits(
+    request: Request,
     shown: OneDep,
     user: GetUserDep,
     observer: ObserverDep,
     threads: ThreadsDep,
     before: int | None = None,
     run_id: str | None = None,
-) -> JSONResponse:
+) -> Response:
     """A page of commits, newest first; with a run, those of that run."""
     if before is not None and not 0 <= before < 10**18:
         raise HTTPException(422, f"before={before} is not the number of a log entry.")
@@ -181,7 +218,7 @@ async def commits(
     if run_id is not None:
         span_ms = await threads.run(_span_of, dag_id, run_id, user, observer.now_ms())
     answer = await observer.commits(CommitsWanted(shown.dag_id, before, run_id, span_ms), PAGE_WAIT_S)
-    return await threads.run(_answered, answer, functools.partial(_commits, dag_id, user), shown, observer)
+    return await threads.run(_answered, request, answer, functools.partial(_commits, dag_id, user), shown, observer)
 
 
 def _span_of(dag_id: str, run_id: str, user: Any, now_ms: int) -> tuple[int, int] | None:
@@ -204,21 +241,23 @@ def _with_runs(rows: Iterable[Any], dag_id: str, user: Any) -> list[dict[str, An
 
 
 @pages.get("/api/connectors/{dag_id}/commits/{seq}")
-async def commit(shown: OneDep, observer: ObserverDep, threads: ThreadsDep, seq: int) -> JSONResponse:
+async def commit(request: Request, shown: OneDep, observer: ObserverDep, threads: ThreadsDep, seq: int) -> Response:
     """The ranges and objects of one commit."""
     answer = await observer.entry(EntryWanted(shown.dag_id, _seq(seq)), PAGE_WAIT_S)
-    return await threads.run(_answered, answer, dict, shown, observer)
+    return await threads.run(_answered, request, answer, dict, shown, observer)
 
 
 @pages.get("/api/connectors/{dag_id}/commits/{seq}/rejected")
-async def rejected(shown: OneDep, observer: ObserverDep, threads: ThreadsDep, seq: int) -> JSONResponse:
+async def rejected(request: Request, shown: OneDep, observer: ObserverDep, threads: ThreadsDep, seq: int) -> Response:
     """Why records of one commit were refused."""
     answer = await observer.letters(EntryWanted(shown.dag_id, _seq(seq)), PAGE_WAIT_S)
-    return await threads.run(_answered, answer, dict, shown, observer)
+    return await threads.run(_answered, request, answer, dict, shown, observer)
 
 
 @pages.get("/api/connectors/{dag_id}/windows")
-async def windows(shown: OneDep, user: GetUserDep, observer: ObserverDep, threads: ThreadsDep) -> JSONResponse:
+async def windows(
+    request: Request, shown: OneDep, user: GetUserDep, observer: ObserverDep, threads: ThreadsDep
+) -> Response:
     """The intervals that were exported again; their runs are of a DAG of their own, if Airflow has it."""
     own = reexport_id(shown.dag_id)
 
@@ -226,13 +265,13 @@ async def windows(shown: OneDep, user: GetUserDep, observer: ObserverDep, thread
         return {**found, "windows": _with_runs(found["windows"], own, user)}
 
     answer = await observer.windows(shown.dag_id, PAGE_WAIT_S)
-    return await threads.run(_answered, answer, show, shown, observer)
+    return await threads.run(_answered, request, answer, show, shown, observer)
 
 
 @pages.get("/metrics")
 async def metrics(shown: VisibleDep, observer: ObserverDep, threads: ThreadsDep) -> Response:
     """The connectors that the user may see, as Prometheus reads them."""
-    await observer.await_news(shown, SCRAPE_WAIT_S)
+    await observer.look_over(shown, SCRAPE_WAIT_S, for_news=True)
     return Response(await threads.run(scraped, shown, observer), media_type=CONTENT_TYPE)
 
 
@@ -242,19 +281,16 @@ def _seq(seq: int) -> int:
     return seq
 
 
-def _data(content: dict[str, object], observer: Observer) -> JSONResponse:
-    return JSONResponse({"now_ms": observer.now_ms(), **content})
-
-
-def _answered(answer: Answer[Any], show: Any, connector: Connector, observer: Observer) -> JSONResponse:
+def _answered(request: Request, answer: Answer[Any], show: Any, connector: Connector, observer: Observer) -> Response:
     """An answer, or that it is still awaited, or why there is none. Raises `Busy` for a question that was not taken."""
     if answer.value is not None:
-        found = {"pending": False, "error": answer.error, **show(answer.value)}
+        is_old = answer.open_ms is not None or answer.error is not None
+        found = {"pending": False, "error": answer.error, "at_ms": answer.at_ms, "is_old": is_old, **show(answer.value)}
     elif answer.is_refused and answer.is_first:
         raise Busy
     else:
         found = {"pending": answer.error is None, "error": answer.error}
-    return _data(observer.conceal(connector, found), observer)
+    return tagged(request, observer.now_ms(), observer.conceal(connector, found))
 
 
 # Last: whatever has no route is as unreadable without a login as what has one.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from kafka_s3.errors import ConfigurationError, ExporterError
 
@@ -48,6 +48,7 @@ class Limits:
     """How many questions of a kind are asked at once and wait for their turn, and how many answers are kept.
 
     `of_one_at_once`, `of_one_waiting`: of one connector, so that a bucket that hangs leaves room for the others.
+    `per_minute`: of those who look at many at a time (`look_over`), how many answers are asked for again.
     Threads: `at_once`. Memory: `at_once + waiting` open questions and `kept` answers.
     """
 
@@ -56,6 +57,11 @@ class Limits:
     kept: int
     of_one_at_once: int | None = None
     of_one_waiting: int | None = None
+    per_minute: int | None = None
+
+    def interval_ms(self, fresh_ms: int, count: int) -> int:
+        """How old an answer gets before the next is asked for, where so many are looked at."""
+        return fresh_ms if self.per_minute is None else max(fresh_ms, count * 60_000 // self.per_minute)
 
 
 class BackgroundAnswers(Generic[K, T]):
@@ -85,6 +91,7 @@ class BackgroundAnswers(Generic[K, T]):
         self._waiting_of: Counter[Hashable] = Counter()
         self._running_of: Counter[Hashable] = Counter()
         self._threads = 0
+        self._saved, self._saved_at_ms = 0.0, now_ms()  # of what `per_minute` allows
         self._latches: dict[K, list[_Latch]] = {}
         self._awaiting = 0
 
@@ -106,23 +113,64 @@ class BackgroundAnswers(Generic[K, T]):
             self._forget_old()
             return known
 
+    def look_over(self, abouts: Collection[K]) -> None:
+        """Ask for what was never asked, and again for the oldest of the others, as many as `per_minute` allows.
+
+        What nobody asked for meanwhile is saved up, for one look at each: after a while without visitors, all of them
+        are asked for at once.
+        """
+        with self._lock:
+            now_ms = self._now_ms()
+            known = {about: self._answers.get(about) for about in abouts}
+            first = [about for about, answer in known.items() if answer is None]
+            old = sorted(
+                (answer.tried_ms, at)
+                for at, answer in enumerate(known.values())
+                if answer is not None and answer.tried_ms is not None and answer.open_ms is None
+                if now_ms - answer.tried_ms >= self._fresh_ms
+            )
+            taken = self._take_saved(now_ms, len(first), len(old), len(known))
+        listed = list(known)
+        for about in (*first, *(listed[at] for _, at in old[:taken])):
+            self.look(about)
+
+    def _take_saved(self, now_ms: int, first: int, old: int, count: int) -> int:
+        """How many of the old answers may be asked for again now."""
+        per_minute = self._limits.per_minute
+        if per_minute is None:
+            return old
+        saved = min(float(count), self._saved + (now_ms - self._saved_at_ms) * per_minute / 60_000)
+        taken = min(old, int(max(0.0, saved - first)))
+        self._saved, self._saved_at_ms = max(0.0, saved - first - taken), now_ms
+        return taken
+
+    def peek(self, about: K) -> Answer[T]:
+        """What is known; nothing is asked."""
+        with self._lock:
+            return self._answers.get(about) or Answer()
+
     def known(self, about: K) -> T | None:
         """The last good answer; nothing is asked."""
-        with self._lock:
-            answer = self._answers.get(about)
-            return None if answer is None else answer.value
+        return self.peek(about).value
 
     async def wait(self, abouts: Iterable[K], seconds: float) -> None:
         """Ask, and wait until each has its first answer, at most for so long. Where many wait already, nobody does."""
-        await self._until(abouts, seconds, lambda answer: answer.is_first)
+        await self._until([(about, self.look(about)) for about in abouts], seconds, _is_first)
 
     async def wait_for_news(self, abouts: Iterable[K], seconds: float) -> None:
         """Ask, and wait until nothing newer is on its way to any of them, at most for so long."""
-        await self._until(abouts, seconds, lambda answer: answer.open_ms is not None)
+        await self._until([(about, self.look(about)) for about in abouts], seconds, _is_open)
 
-    async def _until(self, abouts: Iterable[K], seconds: float, is_awaited: Callable[[Answer[T]], bool]) -> None:
-        looked_at = list(abouts)
-        waiting = [about for about in looked_at if is_awaited(answer := self.look(about)) and not answer.is_refused]
+    async def wait_over(self, abouts: Collection[K], seconds: float, *, for_news: bool = False) -> None:
+        """As these two, but asking as `look_over` does."""
+        self.look_over(abouts)
+        answers = [(about, self.peek(about)) for about in abouts]
+        await self._until(answers, seconds, _is_open if for_news else _is_first)
+
+    async def _until(
+        self, looked_at: Iterable[tuple[K, Answer[T]]], seconds: float, is_awaited: Callable[[Answer[T]], bool]
+    ) -> None:
+        waiting = [about for about, answer in looked_at if is_awaited(answer) and not answer.is_refused]
         loop = asyncio.get_running_loop()
         latch = _Latch(loop, loop.create_future())
         with self._lock:
@@ -241,6 +289,14 @@ class _Latch:
     def _open(self) -> None:
         if not self.done.done():
             self.done.set_result(None)
+
+
+def _is_first(answer: Answer[Any]) -> bool:
+    return answer.is_first
+
+
+def _is_open(answer: Answer[Any]) -> bool:
+    return answer.open_ms is not None
 
 
 def _less(counted: Counter[Hashable], owner: Hashable) -> None:

@@ -58,6 +58,13 @@ class Folder:
                 self._seen = seen
             return list(self._connectors)
 
+    def named(self, dag_id: str) -> Connector | None:
+        """The connector of a DAG, as the folder was at the last look: whoever asks for an answer has just looked."""
+        with self._lock:
+            is_new = self._seen is None
+        found = self.connectors() if is_new else self._connectors
+        return next((each for each in found if each.dag_id == dag_id), None)
+
     def _look(self) -> tuple[object, ...]:
         try:
             with os.scandir(self.path) as entries:
@@ -82,6 +89,10 @@ def _connector(found: dags.Connector) -> Connector:
         schedule=_times(known) if known is not None and not found.problems else "",
         problems=found.problems,
         group_dag_id=found.runs_in if found.group is not None else None,
+        group=found.group,
+        owner=known.owner if known is not None else None,
+        tags=known.tags if known is not None else (),
+        bucket=(known.bucket or None) if known is not None else None,
     )
 
 

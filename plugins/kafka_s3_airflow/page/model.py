@@ -27,6 +27,10 @@ class Connector:
     schedule: str
     problems: tuple[str, ...]
     group_dag_id: str | None = None
+    group: str | None = None
+    owner: str | None = None
+    tags: tuple[str, ...] = ()
+    bucket: str | None = None
 
     @property
     def runs_in(self) -> str:

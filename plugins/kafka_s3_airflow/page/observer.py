@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
 
 from kafka_s3.bucket.dead_letter_objects import read_letters
 from kafka_s3.errors import ConfigurationError, KafkaUnavailable
@@ -26,8 +26,12 @@ from kafka_s3_airflow.page.folder import Folder
 from kafka_s3_airflow.page.hiding import concealed
 from kafka_s3_airflow.page.history import History, Page, Rows
 from kafka_s3_airflow.page.model import AirflowFacts, Connector, JudgedBy, LogView
+from kafka_s3_airflow.page.remembered_entries import EntriesKept, RememberedEntries
 from kafka_s3_airflow.page.views import commit_detail, letter_view, window_view
 
+LOOK_EVERY_MS: Final = 30_000  # a page that is open asks more often than this, and an answer takes a moment
+SOON_MS: Final = 15_000  # what takes longer to answer may never do so
+NEWS_WAIT_S: Final = 0.5  # where there is an earlier answer, which is shown with its age
 LOG_FRESH_MS: Final = 3_000
 KAFKA_FRESH_MS: Final = 20_000
 AIRFLOW_FRESH_MS: Final = 5_000
@@ -41,8 +45,9 @@ LETTERS_MAX: Final = 100
 WINDOWS_MAX: Final = 50
 LETTERS_BYTES_MAX: Final = 16 * 1024 * 1024  # of one object, compressed
 # Few at once: what they compute, the api-server's answers wait for. Of these there are as many as connectors.
-_LOGS: Final = Limits(at_once=4, waiting=CONNECTORS_MAX, kept=CONNECTORS_MAX)
-_BROKERS: Final = Limits(at_once=8, waiting=CONNECTORS_MAX, kept=CONNECTORS_MAX)  # one that hangs keeps a thread
+# `per_minute` bounds what a list that is open costs, however many there are: `python -m bench.open_page`.
+_LOGS: Final = Limits(at_once=4, waiting=CONNECTORS_MAX, kept=CONNECTORS_MAX, per_minute=60)
+_BROKERS: Final = Limits(at_once=8, waiting=CONNECTORS_MAX, kept=CONNECTORS_MAX, per_minute=20)  # one that hangs keeps
 _FACTS: Final = Limits(at_once=1, waiting=1, kept=1)
 # Of these a user may think up any number, for each connector that they may read.
 _READS: Final = Limits(at_once=6, waiting=48, kept=200, of_one_at_once=2, of_one_waiting=12)
@@ -99,6 +104,7 @@ class Observer:
         self._lock = threading.Lock()
         self._loaded: dict[str, _Loaded] = {}
         self._rows = Rows()
+        self._entries_kept = EntriesKept()
         self._logs: BackgroundAnswers[str, LogView] = BackgroundAnswers(
             self._look_at_log, fresh_ms=LOG_FRESH_MS, limits=_LOGS, now_ms=now_ms
         )
@@ -140,6 +146,56 @@ class Observer:
     def facts(self, connector: Connector) -> AirflowFacts:
         return (self._facts.look(None).value or {}).get(connector.dag_id, AirflowFacts())
 
+    def known_log(self, connector: Connector) -> Answer[LogView]:
+        """What is known of a log; nothing is asked."""
+        return self._logs.peek(connector.dag_id)
+
+    def known_kafka(self, connector: Connector) -> Answer[Health]:
+        return self._kafka.peek(connector.dag_id)
+
+    async def look_over(self, connectors: Iterable[Connector], seconds: float, *, for_news: bool = False) -> None:
+        """Ask about many at a time: what was never asked, and of the rest what is oldest, so many a minute.
+
+        Waits for first answers of logs; `for_news`: for everything that is asked now.
+        """
+        well = [each.dag_id for each in connectors if not each.problems]
+        self._facts.look(None)
+        if for_news:
+            waits = (
+                self._kafka.wait_over(well, seconds, for_news=True),
+                self._logs.wait_over(well, seconds, for_news=True),
+            )
+            await asyncio.gather(*waits)
+        else:
+            self._kafka.look_over(well)
+            await self._logs.wait_over(well, seconds)
+
+    def ages_max(self, count: int) -> dict[str, int]:
+        """How old what is shown of so many connectors may be, in milliseconds, before it counts as old."""
+        return {
+            "log": _LOGS.interval_ms(LOG_FRESH_MS, count) + LOOK_EVERY_MS,
+            "kafka": _BROKERS.interval_ms(KAFKA_FRESH_MS, count) + LOOK_EVERY_MS,
+        }
+
+    def awaits_news(self, connectors: Collection[Connector]) -> bool:
+        """Whether something old is shown whose next answer may come any moment: it is worth asking again soon."""
+        ages, now_ms = self.ages_max(len(connectors)), self.now_ms()
+        answers: list[tuple[str, Answer[Any]]] = [("log", self.known_log(each)) for each in connectors]
+        answers += [("kafka", self.known_kafka(each)) for each in connectors]
+        return any(
+            answer.open_ms is not None
+            and now_ms - answer.open_ms < SOON_MS
+            and (answer.at_ms is None or now_ms - answer.at_ms > ages[kind])
+            for kind, answer in answers
+        )
+
+    async def await_log(self, connector: Connector, seconds: float) -> None:
+        """Ask about one connector, and wait for its log; Kafka is not waited for."""
+        self._facts.look(None)
+        if not connector.problems:
+            self._kafka.look(connector.dag_id)
+            await self._logs.wait_for_news([connector.dag_id], seconds)
+
     async def await_first(self, connectors: Iterable[Connector], seconds: float) -> None:
         """Give logs that were never looked at a chance to answer; Kafka is asked, and not waited for."""
         well = [each.dag_id for each in connectors if not each.problems]
@@ -155,7 +211,8 @@ class Observer:
         await asyncio.gather(*waits)
 
     async def commits(self, wanted: CommitsWanted, seconds: float) -> Answer[Page]:
-        await self._pages.wait([wanted], seconds)
+        is_known = self._pages.known(wanted) is not None
+        await self._pages.wait_for_news([wanted], min(seconds, NEWS_WAIT_S) if is_known else seconds)
         return self._pages.look(wanted)
 
     async def entry(self, wanted: EntryWanted, seconds: float) -> Answer[dict[str, object]]:
@@ -167,7 +224,8 @@ class Observer:
         return self._letters.look(wanted)
 
     async def windows(self, dag_id: str, seconds: float) -> Answer[dict[str, object]]:
-        await self._windows.wait([dag_id], seconds)
+        is_known = self._windows.known(dag_id) is not None
+        await self._windows.wait_for_news([dag_id], min(seconds, NEWS_WAIT_S) if is_known else seconds)
         return self._windows.look(dag_id)
 
     def conceal(self, connector: Connector, content: Any) -> Any:
@@ -219,7 +277,7 @@ class Observer:
             raise ConfigurationError(" ".join(loaded.settings.kafka.refused))
         health = look(
             loaded.settings,
-            _log(loaded),
+            self._remembered(loaded),
             lambda: self._make_broker(loaded.settings),
             at_ms=self.now_ms(),
             entries_max=HEALTH_ENTRIES,
@@ -265,11 +323,18 @@ class Observer:
 
     def _history(self, loaded: _Loaded) -> History:
         s3 = loaded.settings.s3
-        return History(_log(loaded), self._rows, f"{s3.endpoint_url or s3.region} {s3.bucket}")
+        return History(self._remembered(loaded), self._rows, f"{s3.endpoint_url or s3.region} {s3.bucket}")
+
+    def _remembered(self, loaded: _Loaded) -> Log:
+        """The log for one look, which reads what an earlier one did not."""
+        log, s3 = _log(loaded), loaded.settings.s3
+        where = f"{s3.endpoint_url or s3.region} {s3.bucket}"
+        store = RememberedEntries(log.store, where, log.layout.log_prefix, self._entries_kept)
+        return replace(log, store=cast("ObjectStore", store))
 
     def _of(self, dag_id: str) -> _Loaded:
         """A connector's settings and bucket; `ConfigurationError` with everything that is wrong."""
-        connector = self.connector(dag_id)
+        connector = self._folder.named(dag_id)
         if connector is None:
             raise ConfigurationError(f"{dag_id} is not a connector any more.")
         with self._lock:

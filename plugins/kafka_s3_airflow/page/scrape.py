@@ -10,8 +10,8 @@ from kafka_s3_airflow.metrics import Seen, text
 from kafka_s3_airflow.page.model import Connector
 from kafka_s3_airflow.page.observer import Observer
 
-#: Prometheus gives up after ten seconds unless told otherwise: what has not answered by now is of the last time.
-WAIT_S: Final = 5.0  # for what is asked about again, all connectors together
+#: For what is asked about again, all connectors together. What has not answered by then is of the last time.
+WAIT_S: Final = 0.4
 
 
 def scraped(shown: Sequence[Connector], observer: Observer) -> bytes:
@@ -22,7 +22,7 @@ def scraped(shown: Sequence[Connector], observer: Observer) -> bytes:
 def _seen(connector: Connector, observer: Observer) -> Seen:
     if connector.problems:
         return Seen(connector.dag_id, configuration_ok=False)
-    log, kafka = observer.log(connector), observer.kafka(connector)
+    log, kafka = observer.known_log(connector), observer.known_kafka(connector)
     log_up = None if log.is_first else log.error is None
     # Kafka is asked by way of the log: what that does not say is not Kafka's silence.
     kafka_up = None if kafka.is_first or log_up is False else kafka.error is None

@@ -183,6 +183,10 @@ def overview(
         "topics": list(connector.topics[:SAID_MAX]),
         "topics_regex": connector.topics_regex,
         "schedule": connector.schedule,
+        "group": connector.group,
+        "owner": connector.owner,
+        "tags": list(connector.tags),
+        "bucket": connector.bucket,
         "is_paused": facts.is_paused,
         "state": state,
         "why": why[:SAID_MAX],
@@ -192,8 +196,8 @@ def overview(
         "overdue_ms": health.overdue_ms if health is not None else None,
         "rejected_fraction": health.rejected_fraction if health is not None else None,
         "kafka_at_ms": kafka.at_ms,
-        "kafka_is_stale": _is_stale(kafka, now_ms),
-        "kafka_error": _kafka_error(kafka, now_ms),
+        "kafka_is_stale": is_stale(kafka, now_ms),
+        "kafka_error": kafka_error(kafka, now_ms),
         "log_at_ms": log.at_ms,
         "log_error": log.error,
         "last_commit_ms": newest["at_ms"] if newest is not None else None,
@@ -212,7 +216,7 @@ def detail(
     partitions = _partitions(view, health)
     return {
         **overview(connector, log, kafka, facts, now_ms),
-        "bucket": view.bucket if view is not None else None,
+        "bucket": view.bucket if view is not None else connector.bucket,
         "log": view.where if view is not None else None,
         "notes": list(health.notes) if health is not None else [],
         "partitions": partitions[:PARTITIONS_MAX],
@@ -237,7 +241,7 @@ def _state(
     why = _problems(connector, log.value, kafka.value)
     if facts.run is not None and facts.run.state == "failed":
         why.append(f"The newest run of its DAG failed: {facts.run.run_id}.")
-    error = _kafka_error(kafka, now_ms)
+    error = kafka_error(kafka, now_ms)
     if why:
         return State.FAILED.value, [*why, error] if error is not None else why
     if error is not None:
@@ -259,7 +263,8 @@ def _problems(connector: Connector, log: LogView, health: Health | None) -> list
     return list(dict.fromkeys(str(said(each, str(connector.path))) for each in found))
 
 
-def _kafka_error(kafka: Answer[Health], now_ms: int) -> str | None:
+def kafka_error(kafka: Answer[Health], now_ms: int) -> str | None:
+    """Why there is no newer answer of Kafka's."""
     if kafka.error is not None:
         return kafka.error
     if kafka.asked_ms is not None and now_ms - kafka.asked_ms > KAFKA_LIMIT_MS:
@@ -267,11 +272,11 @@ def _kafka_error(kafka: Answer[Health], now_ms: int) -> str | None:
     return None
 
 
-def _is_stale(kafka: Answer[Health], now_ms: int) -> bool:
+def is_stale(kafka: Answer[Health], now_ms: int) -> bool:
     """Whether what is shown of Kafka is of another time than now."""
     if kafka.at_ms is None:
         return False
-    return _kafka_error(kafka, now_ms) is not None or now_ms - kafka.at_ms > STALE_MS
+    return kafka_error(kafka, now_ms) is not None or now_ms - kafka.at_ms > STALE_MS
 
 
 def _positions(log: LogView | None, health: Health | None) -> Mapping[TopicPartition, tuple[int, int]]:
