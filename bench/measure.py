@@ -72,8 +72,11 @@ def _run(until: str, command: Sequence[str]) -> Measured:
     used, rss_own = _wait_for_all(process, workers)
     wall = time.monotonic() - began
     if process.returncode != 0:
-        said = [line for line in lines[:-30] if '"problem_reported"' in line]
-        print("".join([*said[:10], *lines[-30:]]))
+        # Why: the first trace, or what else was reported.
+        why = [line for line in lines if '"unexpected_error"' in line] or [
+            line for line in lines if '"problem_r' in line
+        ]
+        print("".join([*lines[-10:], *why[:1]]))
         sys.exit(1)
     sampled = sum(workers.cpu_s.values())
     rss_tree = max(workers.rss_tree, rss_own)

@@ -207,11 +207,11 @@ def test_aborted_records_are_progress(nobody: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(reader, "_asked_why", lambda: None)
     with contextlib.closing(reader):
         now_s = 59
-        reader._on_statistics('{"topics": {}}')
-        reader._on_statistics(statistics)
+        reader._moved.on_statistics('{"topics": {}}')
+        reader._moved.on_statistics(statistics)
         now_s = 118
         reader._check_progress()
-        reader._on_statistics(statistics)  # the same offset again: it stands still
+        reader._moved.on_statistics(statistics)  # the same offset again: it stands still
         now_s = 120
         with pytest.raises(KafkaUnavailable, match="no record for 60 s"):
             reader._check_progress()

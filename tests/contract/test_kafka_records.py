@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import random
 import uuid
+import weakref
 from dataclasses import replace
 
 import pytest
@@ -175,7 +177,25 @@ def test_what_is_fetched_counts_as_progress(real: RealCluster, topic_name: str) 
     reader = KafkaSource(replace(real.kafka, idle_timeout_ms=1000)).open(OffsetRange(tp, 0, 9))
     with contextlib.closing(reader), pytest.raises(KafkaUnavailable, match="6 offsets before the end 9"):
         list(reader)
-    assert reader._fetched == 3
+    assert reader._moved._fetched == 3
+
+
+def test_a_reader_that_is_closed_is_gone(real: RealCluster, topic_name: str) -> None:
+    """At once, not when Python looks for cycles: a process can have about a thousand clients, and a run with more
+    ranges would fail."""
+    tp = TopicPartition(topic_name, 0)
+    real.create(topic_name)
+    real.append(tp, *made(5))
+    gc.collect()
+    gc.disable()
+    try:
+        with contextlib.closing(real.source.open(OffsetRange(tp, 0, 5))) as reader:
+            assert sum(map(len, itertools.islice(reader, 1))) == 5
+        gone = weakref.ref(reader)
+        del reader
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_transaction_of_a_producer_that_died(real: RealCluster, topic_name: str) -> None:

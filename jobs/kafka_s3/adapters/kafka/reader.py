@@ -120,6 +120,30 @@ class KafkaSource:
         return KafkaReader(self._kafka, offsets)
 
 
+class _Moved:
+    """When something of a partition last moved, by the monotonic clock.
+
+    librdkafka's client calls it, and it knows no reader. A reader that its client knew too would be freed when Python
+    looks for cycles, which is seldom here; and of about a thousand clients that wait for it no more can be made.
+    """
+
+    def __init__(self, tp: TopicPartition, start: int) -> None:
+        self.at = 0.0
+        self._tp = tp
+        self._fetched = start
+
+    def now(self) -> None:
+        self.at = time.monotonic()
+
+    def on_statistics(self, text: str) -> None:
+        """A long stretch of aborted records is progress that no record shows: librdkafka's statistics do."""
+        topics = json.loads(text)["topics"]
+        partition = topics.get(self._tp.topic, {}).get("partitions", {}).get(str(self._tp.partition), {})
+        if partition.get("next_offset", 0) > self._fetched:
+            self._fetched = partition["next_offset"]
+            self.now()
+
+
 class KafkaReader:
     """Reads one range until the consumer's position reaches its end (docs/protocol.md#reading-a-range).
 
@@ -139,8 +163,7 @@ class KafkaReader:
         self._leader_epoch: int | None = None
         self._complaints = Complaints()
         self._met = False  # a record came
-        self._heard = 0.0  # when something last moved, by the monotonic clock
-        self._fetched = offsets.start
+        self._moved = _Moved(offsets.tp, offsets.start)
         configuration = {
             "fetch.queue.backoff.ms": 10,  # the default of a second stalls a reader that empties the queue
             # A leader that hangs has to be let go of, and the next one found, before the reader gives up.
@@ -156,7 +179,7 @@ class KafkaReader:
             "enable.auto.offset.store": False,
             "enable.partition.eof": True,
             "statistics.interval.ms": max(100, kafka.idle_timeout_ms // 4),
-            "stats_cb": self._on_statistics,
+            "stats_cb": self._moved.on_statistics,
         }
         try:
             self._consumer = Consumer(configuration)
@@ -166,7 +189,7 @@ class KafkaReader:
     def __iter__(self) -> Iterator[KafkaBatch]:
         tp = self._offsets.tp
         try:
-            self._heard = time.monotonic()
+            self._moved.now()
             self._consumer.assign([Assignment(tp.topic, tp.partition, self._offsets.start)])
             yield from self._batches(tp, self._offsets.end)
         except KafkaException as error:
@@ -188,7 +211,8 @@ class KafkaReader:
             if not messages:
                 self._check_progress()
                 continue
-            self._heard, self._met = time.monotonic(), True
+            self._moved.now()
+            self._met = True
             self._complaints.clear()
             self._position = max(self._position, messages[-1].offset() + 1)  # type: ignore[operator]
             self._count = _next_count(self._count, messages)
@@ -197,7 +221,7 @@ class KafkaReader:
             if messages:
                 self._leader_epoch = messages[-1].leader_epoch()
                 yield KafkaBatch(tp, messages)
-                self._heard = time.monotonic()  # what the caller did with the batch is not Kafka's silence
+                self._moved.now()  # what the caller did with the batch is not Kafka's silence
 
     def _without_events(self, messages: list[Message]) -> list[Message]:
         """The records among what was delivered; end-of-partition events move the position, errors are raised."""
@@ -214,17 +238,10 @@ class KafkaReader:
                 self._complaints(error)  # of the client, not of the partition: the reading goes on if it can
         return records
 
-    def _on_statistics(self, text: str) -> None:
-        """A long stretch of aborted records is progress that no record shows: librdkafka's statistics do."""
-        tp = self._offsets.tp
-        partition = json.loads(text)["topics"].get(tp.topic, {}).get("partitions", {}).get(str(tp.partition), {})
-        if partition.get("next_offset", 0) > self._fetched:
-            self._fetched, self._heard = partition["next_offset"], time.monotonic()
-
     def _check_progress(self) -> None:
         """Raise if nothing will come any more, or nothing moved for too long."""
         last = self._complaints.last
-        silent = time.monotonic() - self._heard > self._idle_timeout_s
+        silent = time.monotonic() - self._moved.at > self._idle_timeout_s
         # A refusal after records came may be one broker's bad moment.
         waits = self._met and last is not None and last.code() in NOT_ALLOWED
         if last is not None and self._complaints.is_final() and (silent or not waits):
