@@ -259,7 +259,7 @@ def test_the_error_is_one_for_people(load_with: Load) -> None:
 def test_missing_brokers_are_a_problem_that_says_where(problems_of: Problems) -> None:
     """Without bootstrap.servers the message names all three places."""
     message = problems_of({"export.kafka.conn.id": "my_kafka"}, offline=False)["bootstrap.servers"]
-    for place in ("consumer.override.bootstrap.servers", "Airflow connection my_kafka", "worker file"):
+    for place in ("consumer.override.bootstrap.servers", "the connection my_kafka; kafka-s3 does not", "worker file"):
         assert place in message
 
 

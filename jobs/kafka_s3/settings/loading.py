@@ -267,8 +267,8 @@ def _check(gathered: Gathered, *, need_brokers: bool) -> tuple[ParsedConfig, Cli
     if need_brokers and not known:
         conn_id = config.optional("export.kafka.conn.id") or "kafka_default"
         message = (
-            f"is required and was found neither as {kafka.OVERRIDE}bootstrap.servers in the connector file, nor in"
-            f" the Airflow connection {conn_id}, nor in the worker file"
+            f"is required and was found neither as {kafka.OVERRIDE}bootstrap.servers in the connector file nor in the"
+            f" worker file. Airflow's tasks also read the connection {conn_id}; kafka-s3 does not"
         )
         client.problems.append(Problem("bootstrap.servers", None, message))
     return config, client
