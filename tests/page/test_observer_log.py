@@ -102,8 +102,8 @@ class AgedStore(MemoryStore):
 
 
 def test_a_look_at_a_log_where_nothing_is_new(seen: ObservedConnector) -> None:
-    """Looked at again, a log costs one LIST and the GET of the plan that may be open, and once a minute those two for
-    which log it is; a new commit is read."""
+    """Looked at again, a log costs one LIST and the GET of the plan that may be open, and every five minutes those two
+    for which log it is; a new commit is read."""
     seen.world.produce(0, 4)
     seen.world.run()
     shown = seen.observer.connector("orders")
@@ -111,7 +111,7 @@ def test_a_look_at_a_log_where_nothing_is_new(seen: ObservedConnector) -> None:
 
     def look() -> list[str]:
         """The keys that one look at the log asks for."""
-        seen.later()
+        seen.later(300_000)
         seen.world.store.requests.clear()
         deadline = time.monotonic() + BOUND_S
         while seen.observer.log(shown).at_ms != seen.now_ms:

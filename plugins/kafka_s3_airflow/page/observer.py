@@ -11,10 +11,10 @@ import itertools
 import threading
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from kafka_s3.bucket.dead_letter_objects import read_letters
-from kafka_s3.errors import ConfigurationError, KafkaUnavailable
+from kafka_s3.errors import ConfigurationError, ExporterError, KafkaUnavailable
 from kafka_s3.export.diagnosis import JUDGED_ENTRIES, DeadLettersUnsent, Problem, of_log
 from kafka_s3.log.store import Log, open_log
 from kafka_s3.ports import Broker, ObjectStore
@@ -29,14 +29,16 @@ from kafka_s3_airflow.page.model import AirflowFacts, Connector, JudgedBy, LogVi
 from kafka_s3_airflow.page.remembered_entries import EntriesKept, RememberedEntries
 from kafka_s3_airflow.page.views import commit_detail, letter_view, window_view
 
+T = TypeVar("T")
+
 LOOK_EVERY_MS: Final = 30_000  # a page that is open asks more often than this, and an answer takes a moment
 SOON_MS: Final = 15_000  # what takes longer to answer may never do so
 NEWS_WAIT_S: Final = 0.5  # where there is an earlier answer, which is shown with its age
 LOG_FRESH_MS: Final = 3_000
 KAFKA_FRESH_MS: Final = 20_000
 AIRFLOW_FRESH_MS: Final = 5_000
-#: For so long a connection or a secret that was changed in Airflow is not seen.
-SETTINGS_FRESH_MS: Final = 60_000
+#: For so long a connection or a secret that was changed in Airflow is not seen; where something failed, it is at once.
+SETTINGS_FRESH_MS: Final = 300_000
 WINDOWS_FRESH_MS: Final = 15_000  # it lists every key of theirs
 CONNECTORS_MAX: Final = 1_000
 LOG_ENTRIES: Final = 10  # of the newest, to find a commit among checkpoints and voids
@@ -106,10 +108,10 @@ class Observer:
         self._rows = Rows()
         self._entries_kept = EntriesKept()
         self._logs: BackgroundAnswers[str, LogView] = BackgroundAnswers(
-            self._look_at_log, fresh_ms=LOG_FRESH_MS, limits=_LOGS, now_ms=now_ms
+            self._read_anew_after_errors(self._look_at_log), fresh_ms=LOG_FRESH_MS, limits=_LOGS, now_ms=now_ms
         )
         self._kafka: BackgroundAnswers[str, Health] = BackgroundAnswers(
-            self._ask_kafka, fresh_ms=KAFKA_FRESH_MS, limits=_BROKERS, now_ms=now_ms
+            self._read_anew_after_errors(self._ask_kafka), fresh_ms=KAFKA_FRESH_MS, limits=_BROKERS, now_ms=now_ms
         )
         self._facts: BackgroundAnswers[None, dict[str, AirflowFacts]] = BackgroundAnswers(
             self._ask_airflow, fresh_ms=AIRFLOW_FRESH_MS, limits=_FACTS, now_ms=now_ms
@@ -238,6 +240,19 @@ class Observer:
 
     def _ask_airflow(self, _: None) -> dict[str, AirflowFacts]:
         return self._find_facts(self.connectors())
+
+    def _read_anew_after_errors(self, question: Callable[[str], T]) -> Callable[[str], T]:
+        """A wrong connection or secret may have been corrected by the next time."""
+
+        def ask(dag_id: str) -> T:
+            try:
+                return question(dag_id)
+            except ExporterError:
+                with self._lock:
+                    self._loaded.pop(dag_id, None)
+                raise
+
+        return ask
 
     def _look_at_log(self, dag_id: str) -> LogView:
         """Where nothing new was committed it costs a LIST, and a GET of the plan that may be open."""

@@ -138,7 +138,7 @@ export function startList() {
     for (const [name, [title, values]] of Object.entries(FILTERS)) {
       const found = [...new Set(all.flatMap(values))].filter(Boolean).sort();
       if (wanted[name] && !found.includes(wanted[name])) found.push(wanted[name]);
-      if (found.length > 1 || wanted[name]) lists[name] = [title, [["", "All"], ...found.map((each) => [each, each])]];
+      if ((found.length > 0 && new Set(all.map((each) => String(values(each)))).size > 1) || wanted[name]) lists[name] = [title, [["", "All"], ...found.map((each) => [each, each])]];
     }
     const now = JSON.stringify(lists);
     if (now === offered) return;
