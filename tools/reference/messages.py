@@ -32,7 +32,7 @@ def _all() -> Iterator[tuple[str, str, str]]:
             what = _text(node.args[0]) if node.args else None
             said = next((each.value for each in node.keywords if each.arg == "next"), None)
             next_ = _text(said) if said is not None else None
-            if what and next_ and re.search(r"\w{3}", next_):
+            if what and next_ and all(re.search(r"\w{3}", text) for text in (what, next_)):
                 yield node.func.id, what, next_
 
 
@@ -49,6 +49,7 @@ def _text(node: ast.expr) -> str | None:
 
 
 def _cell(text: str) -> str:
-    """One line of Markdown that shows the text as it is."""
-    shown = re.sub(r"…( ?…)+", "…", " ".join(text.split()))
-    return re.sub(r"([|<*_\[\]])", r"\\\1", shown)
+    """One line of Markdown that shows the text as it is, with links to the pages that it names."""
+    shown = re.sub(r"…( ?…)+", "…", " ".join(text.split())).replace("<", "&lt;")
+    escaped = re.sub(r"([|*_\[\]])", r"\\\1", shown)
+    return re.sub(r"docs/([\w/-]+\.md(?:#[\w-]+)?)", r"[\g<0>](../\1)", escaped)
