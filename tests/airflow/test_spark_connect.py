@@ -11,8 +11,10 @@ import pytest
 
 from tests.airflow import test_runs
 from tests.airflow.test_connections import set_connection
+from tests.airflow.test_group_runs import Group
 from tests.airflow.test_runs import CANARY, EIGHT, MINUTE, NINE, TEN, Bench, lines
 from tests.processes import below, command_of
+from tools.parts.process import ReservedPort
 from tools.parts.spark import SparkConnectServer
 
 bench = test_runs.bench
@@ -99,6 +101,25 @@ def test_a_wrong_token_fails_at_once(
     assert (run.tasks["export"], run.tries["export"]) == ("failed", 1)
     said = "".join(capfd.readouterr())
     assert "export.spark.conf.spark.executor.memory cannot be set here: the application of sc://" in said
+
+
+@pytest.mark.heavy
+def test_a_group_shares_a_session(bench: Bench, server: SparkConnectServer, capfd: pytest.CaptureFixture[str]) -> None:
+    """Its members' large plans go to the server, those that are small do not; without a server only they are done, and
+    the others wait for a retry."""
+    group = Group(bench)
+    for name in "ab":
+        group.add(name, records=lines(0, 20), more="export.spark.records.min=10\n")
+    group.add("c", records=lines(0, 20))
+    port = ReservedPort()
+    set_connection(bench.monkeypatch, "spark_default", conn_type="spark", host=f"sc://localhost:{port.number}")
+    assert group.run(NINE).tasks["export"] == "failed"
+    assert [group.committed(name) for name in "abc"] == [[], [], [(20, False)]]
+    assert f"No Spark Connect server answers at sc://localhost:{port.number}: " in capfd.readouterr().out
+    _use(bench, server)
+    assert group.run(NINE).state == "success"
+    assert [group.committed(name) for name in "abc"] == [[(20, True)], [(20, True)], [(20, False)]]
+    assert bench.starts_of_spark() == 0
 
 
 def _stored() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -19,13 +20,16 @@ from confluent_kafka import Producer
 
 from kafka_s3.log.documents import decode
 from kafka_s3.log.entries import Entry
-from kafka_s3.spark.connect_server import TOKEN_VARIABLE
+from kafka_s3.spark.connect_server import TOKEN_VARIABLE, ConnectServer
+from tests.adapters import test_s3_requests
 from tests.processes import below, command_of
+from tests.spark.tls import tls_in_front_of
 from tools.parts.kafka import KafkaBroker
 from tools.parts.process import ReservedPort, child_environment
 from tools.parts.s3 import MotoServer
 from tools.parts.spark import SparkConnectServer
 
+certificates = test_s3_requests.certificates
 pytestmark = pytest.mark.heavy
 
 COMMAND = Path(sys.executable).parent / "kafka-s3"
@@ -73,9 +77,9 @@ class Export:
             producer.produce(self.topic, b'{"n":%d}' % number, partition=number % PARTITIONS)
         assert producer.flush(30) == 0
 
-    def start(self, *, token: str = TOKEN, run_id: str = "manual") -> subprocess.Popen[str]:
-        environment = {**child_environment(), "TEST_SECRET": SECRET, TOKEN_VARIABLE: token}
-        command = [COMMAND, "run", self.connector, "--until-now", "--run-id", run_id, "--spark", self.server.url]
+    def start(self, *, token: str = TOKEN, url: str = "", **variables: str) -> subprocess.Popen[str]:
+        environment = {**child_environment(), "TEST_SECRET": SECRET, TOKEN_VARIABLE: token, **variables}
+        command = [COMMAND, "run", self.connector, "--until-now", "--spark", url or self.server.url]
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def run(self, **given: str) -> tuple[int, str]:
@@ -198,8 +202,58 @@ def test_a_wrong_token_is_one_sentence(export: Export) -> None:
 
 def test_a_server_that_is_not_there(export: Export) -> None:
     """75 in one sentence, at once: Spark's own client would go on for ten minutes."""
-    port = ReservedPort()
-    export.server = type("Nobody", (), {"url": f"sc://localhost:{port.number}"})()
-    status, said = export.run()
+    url = f"sc://localhost:{ReservedPort().number}"
+    status, said = export.run(url=url)
     assert status == 75, said
-    assert said.startswith(f"No Spark Connect server answers at {export.server.url}: Connection refused. ")
+    assert said.startswith(f"No Spark Connect server answers at {url}: Connection refused. ")
+
+
+def test_the_client_alone_is_enough(export: Export, tmp_path: Path) -> None:
+    """With the files of pyspark-client instead of pyspark's, and without py4j."""
+    folder = tmp_path / "client"
+    for file in importlib.metadata.distribution("pyspark-client").files or ():
+        if file.parts[0] == "pyspark" and file.suffix != ".pyc":
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).symlink_to(Path(str(file.locate())))
+    (folder / "py4j.py").write_text("raise ImportError('there is no py4j')\n")
+    export.produce(100)
+    status, said = export.run(PYTHONPATH=str(folder))
+    assert status == 0, said
+    assert export.numbers() == Counter(range(100))
+
+
+def test_tls_in_front_of_the_server(export: Export, certificates: Path) -> None:
+    """With use_ssl=true, and a certificate by a CA that is trusted, the token goes to another name than localhost; a
+    certificate that nobody trusts is not taken."""
+    export.produce(100)
+    with tls_in_front_of(int(export.server.url.rpartition(":")[2]), certificates) as port:
+        url = f"sc://127.0.0.1:{port}/;use_ssl=true"
+        status, said = export.run(url=url)
+        assert status == 75, said
+        assert f"No Spark Connect server answers at sc://127.0.0.1:{port}: " in said
+        assert "unable to get local issuer certificate" in said
+        status, said = export.run(url=url, GRPC_DEFAULT_SSL_ROOTS_FILE_PATH=str(certificates / "ca.pem"))
+    assert status == 0, said
+    assert export.numbers() == Counter(range(100))
+
+
+@pytest.mark.parametrize(
+    ("url", "variables", "is_warned_of"),
+    [
+        ("sc://spark:15002", {}, True),
+        ("sc://spark:15002/;use_ssl=false", {}, True),
+        ("sc://spark:15002/;use_ssl=true", {}, False),
+        ("sc://spark:15002/;token=t", {}, False),
+        ("sc://spark:15002", {TOKEN_VARIABLE: "t"}, False),
+        ("sc://localhost:15002", {}, False),
+        ("sc://127.0.0.1", {}, False),
+        ("sc://[::1]:15002", {}, False),
+    ],
+)
+def test_clear_text_is_warned_of(url: str, variables: dict[str, str], is_warned_of: bool) -> None:
+    """Where secrets would go in clear text to another host; a token makes Spark's client take TLS."""
+    warning = ConnectServer.parse(url).warning(variables)
+    assert (warning is not None) == is_warned_of
+    assert warning is None or warning.startswith(
+        "Warning: the connector's settings, passwords and keys among them, go to"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ CONNECT_TIMEOUT_S: Final = 5
 _REFUSED: Final = frozenset(("UNAUTHENTICATED", "PERMISSION_DENIED"))
 #: It did not answer, or it is another one than before, which knows nothing of the session:
 _GONE: Final = frozenset(("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"))
+#: Of Spark's own part of a worker: what ours cannot import it says itself, as its answer.
+_NO_ARROW: Final = re.compile(r"^(?:ModuleNotFound|Import|[\w.]*PySparkImport)Error: (.+)$", re.M)
 _LOST_SESSION: Final = "INVALID_HANDLE"
 
 
@@ -56,6 +59,12 @@ def in_words(server: ConnectServer) -> Iterator[None]:
         refused = no_python(str(error))
         if refused is not None:
             raise refused from None
+        missing = _NO_ARROW.search(str(error))
+        if isinstance(error, PythonException) and missing is not None:
+            raise ConfigurationError(
+                f"The workers of {server} have no Python for Arrow: {missing[1].rstrip('.')}.",
+                next="Spark itself asks for pyarrow there. Install the engine, which brings it: pip install kafka-s3.",
+            ) from None
         if isinstance(error, PythonException):
             raise
         raise _explained(server, error) from error
