@@ -26,11 +26,13 @@ from bench.output import console, spread
 from bench.records import PARTITIONS, produce, values
 from bench.small_runs import small_runs
 from kafka_s3.settings import Lookups, load, read_text
+from kafka_s3.spark.connect_server import ConnectServer
 from kafka_s3.spark.submit import LOCAL_CONF, driver_environment
 from kafka_s3.wiring import export_ranges
 from tools.parts.java import find_java
 from tools.parts.kafka import KafkaBroker
 from tools.parts.s3 import MotoServer, S3Server
+from tools.parts.spark import SparkConnectServer
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
@@ -121,6 +123,13 @@ class Bench:
         """The plain process that does a small plan beside Airflow's task."""
         job = str(REPOSITORY / "jobs" / "export.py")
         return measure([sys.executable, job, "--without-spark", *arguments], self.environment)
+
+    def over_connect(self, server: SparkConnectServer, *arguments: str) -> Measured:
+        """The plain process that has a large plan done by a Spark Connect server."""
+        environment = {**self.environment, **ConnectServer.parse(server.url).to_environment()}
+        return measure(
+            [sys.executable, str(REPOSITORY / "jobs" / "export.py"), "--spark-connect", *arguments], environment
+        )
 
     def submit(self, script: Path | str, *arguments: str, until: str = "") -> Measured:
         """spark-submit as the operator does it."""
