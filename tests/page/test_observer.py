@@ -195,3 +195,20 @@ def test_a_folder_that_cannot_be_read(tmp_path: Path) -> None:
     assert "KAFKA_S3_CONNECTORS names another one" in shown.problems[0]
     assert folder_of({}, "/somewhere/dags") == Path("/somewhere/connectors")
     assert folder_of({"KAFKA_S3_CONNECTORS": "/mine"}, "/somewhere/dags") == Path("/mine")
+
+
+def test_commands_of_a_message() -> None:
+    """A command is copied as it is said: in backticks, or to the end of its sentence."""
+    from kafka_s3_airflow.page.remedies import commands_in
+
+    texts = {
+        "Rewind to an earlier offset: kafka-s3 rewind /a.json --to t.x-0=5": ["kafka-s3 rewind /a.json --to t.x-0=5"],
+        "Then: kafka-s3 rewind a.json --accept t-0, or export.on.data.loss=record for every run": [
+            "kafka-s3 rewind a.json --accept t-0"
+        ],
+        "Begin anew: `kafka-s3 adopt a.json`. Or: kafka-s3 redrive a.json.": [
+            "kafka-s3 adopt a.json",
+            "kafka-s3 redrive a.json",
+        ],
+    }
+    assert {text: commands_in(text) for text in texts} == texts

@@ -14,6 +14,7 @@
 - `runs`: asks Airflow's database about runs.
 - `history`: the commits of a connector, a page at a time.
 - `views`: all that as the plain values that the browser gets.
+- `remedies`: what to do about a state, as commands.
 - `scrape`: all that as metrics.
 - `access`: who may see which connector.
 - `headers`: the headers of every answer.

@@ -158,7 +158,7 @@ def _row(each: Connector, with_runs: set[str], observer: Observer, made: Rows) -
         return observer.conceal(each, views.overview(each, log, kafka, facts, now_ms))
 
     verdict = views.is_stale(kafka, now_ms), views.kafka_error(kafka, now_ms)
-    run = (facts.is_paused, facts.run and (facts.run.run_id, facts.run.state))
+    run = (facts.is_paused, *(each and (each.run_id, each.state) for each in (facts.run, facts.at_work)))
     return made.row(
         each.dag_id,
         (each, log.value, log.at_ms, (log.error, log.is_final), kafka.value, kafka.at_ms, verdict, run),
@@ -178,8 +178,8 @@ async def connector(
         log, kafka, facts = observer.log(shown), observer.kafka(shown), _facts(shown, with_runs, observer)
         found = views.detail(shown, log, kafka, facts, observer.now_ms())
         plan: Any = found["open_plan"]
-        if plan is not None and shown.runs_in not in with_runs:
-            found["open_plan"] = access.without_runs(plan)
+        if plan is not None:
+            found["open_plan"] = _with_runs([plan], shown.runs_in, user)[0]
         found = {
             **observer.conceal(shown, found),
             "ages_max_ms": observer.ages_max(1),
@@ -197,6 +197,7 @@ def _facts(connector: Connector, with_runs: set[str], observer: Observer) -> Air
     return replace(
         facts,
         run=facts.run if connector.runs_in in with_runs else None,
+        at_work=facts.at_work if connector.runs_in in with_runs else None,
         verify=facts.verify if verify_id(connector.dag_id) in with_runs else None,
     )
 

@@ -80,3 +80,4 @@ class AirflowFacts:
     run: RunFacts | None = None
     verify_id: str | None = None
     verify: RunFacts | None = None
+    at_work: RunFacts | None = None  # the newest run that is queued or running

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -13,35 +13,40 @@ from airflow.models.taskinstancehistory import TaskInstanceHistory
 from airflow.utils.session import create_session
 from airflow.utils.state import DagRunState
 from sqlalchemy import func, select
+from sqlalchemy.orm import Session
 
 from kafka_s3_airflow.page.model import AirflowFacts, Connector, RunFacts
 from kafka_s3_airflow.verification import verify_id
 
 _ENDED = (DagRunState.SUCCESS, DagRunState.FAILED)
+_AT_WORK = (DagRunState.QUEUED, DagRunState.RUNNING)
 
 
 def find_facts(connectors: Iterable[Connector]) -> dict[str, AirflowFacts]:
-    """Whether each connector's DAG is paused, and how its newest ended run ended, and that of its verification."""
+    """Whether each connector's DAG is paused, how its newest ended run ended, and that of its verification, and the
+    newest run that is queued or running."""
     runs_in = {each.dag_id: each.runs_in for each in connectors}
     wanted = {*runs_in.values(), *map(verify_id, runs_in)}
     with create_session() as session:
         known = select(DagModel.dag_id, DagModel.is_paused).where(DagModel.dag_id.in_(wanted))
         paused = {row.dag_id: bool(row.is_paused) for row in session.execute(known)}
-        newest = (
-            select(func.max(DagRun.id))
-            .where(DagRun.dag_id.in_(wanted), DagRun.state.in_(_ENDED))
-            .group_by(DagRun.dag_id)
-        )
-        runs = {
-            dag_id: RunFacts(run_id, str(state))
-            for dag_id, run_id, state in session.execute(
-                select(DagRun.dag_id, DagRun.run_id, DagRun.state).where(DagRun.id.in_(newest))
-            )
-        }
+        ended, at_work = (_newest(session, wanted, states) for states in (_ENDED, _AT_WORK))
     return {
-        name: AirflowFacts(paused.get(dag_id), runs.get(dag_id), verify_id(name), runs.get(verify_id(name)))
+        name: AirflowFacts(
+            is_paused=paused.get(dag_id),
+            run=ended.get(dag_id),
+            verify_id=verify_id(name),
+            verify=ended.get(verify_id(name)),
+            at_work=at_work.get(dag_id),
+        )
         for name, dag_id in runs_in.items()
     }
+
+
+def _newest(session: Session, dag_ids: Collection[str], states: Collection[DagRunState]) -> dict[str, RunFacts]:
+    newest = select(func.max(DagRun.id)).where(DagRun.dag_id.in_(dag_ids), DagRun.state.in_(states))
+    found = select(DagRun.dag_id, DagRun.run_id, DagRun.state).where(DagRun.id.in_(newest.group_by(DagRun.dag_id)))
+    return {dag_id: RunFacts(run_id, str(state)) for dag_id, run_id, state in session.execute(found)}
 
 
 def runs_known(dag_id: str, run_ids: Sequence[str]) -> set[str]:

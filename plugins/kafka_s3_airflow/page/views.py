@@ -7,7 +7,7 @@ left out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict
 
 from kafka_s3.dead_letter import DeadLetter
 from kafka_s3.export.diagnosis import is_of_log, is_silence, said
@@ -17,6 +17,7 @@ from kafka_s3.reexport import ReexportedWindow
 from kafka_s3.report.health import Health, State
 from kafka_s3_airflow.page.background_answers import Answer
 from kafka_s3_airflow.page.model import AirflowFacts, Connector, LogView
+from kafka_s3_airflow.page.remedies import late, remedies
 
 SAID_MAX: Final = 20  # gaps, restarts, failures and problems named one by one in a row
 RANGES_MAX: Final = 500
@@ -190,6 +191,7 @@ def overview(
         "is_paused": facts.is_paused,
         "state": state,
         "why": why[:SAID_MAX],
+        "runs": [each.run_id for each in (facts.at_work, facts.run) if each is not None],
         "lag_records": _lag_records(log, health),
         "lag_ms": health.lag_ms if health is not None else None,
         "loss_in_ms": health.loss_in_ms if health is not None else None,
@@ -213,11 +215,13 @@ def detail(
 ) -> dict[str, object]:
     """One connector: its line, and where each partition stands."""
     view, health = log.value, kafka.value
+    shown: dict[str, Any] = overview(connector, log, kafka, facts, now_ms)
     partitions = _partitions(view, health)
     return {
-        **overview(connector, log, kafka, facts, now_ms),
+        **shown,
         "bucket": view.bucket if view is not None else connector.bucket,
         "log": view.where if view is not None else None,
+        "remedies": remedies(connector, str(shown["state"]), shown["why"], facts),
         "notes": list(health.notes) if health is not None else [],
         "partitions": partitions[:PARTITIONS_MAX],
         "partitions_omitted": max(0, len(partitions) - PARTITIONS_MAX),
@@ -251,7 +255,7 @@ def _state(
     if kafka.value is None:
         return "asking", []
     if kafka.value.state is State.LATE:
-        return State.LATE.value, ["Records of an interval that is over are not exported yet."]
+        return State.LATE.value, [late(facts)]
     return State.OK.value, []
 
 

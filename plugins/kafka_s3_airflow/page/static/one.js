@@ -2,7 +2,7 @@
 
 import { apiOf, awaited, into, replaceAll, watch } from "./data.js";
 import { kafkaAge, lossOf } from "./list.js";
-import { airflowLink, bytes, draw, duration, figure, fill, instant, interval, make, number, pageLink, rate, row, state, table, tick, timesChoice, when } from "./nodes.js";
+import { airflowLink, bytes, copyButton, draw, duration, figure, fill, instant, interval, make, number, pageLink, rate, row, state, table, tick, timesChoice, when } from "./nodes.js";
 
 const AGE_MAX_MS = 30_000;  // a page that is open asks for commits more often
 const asked = new URLSearchParams(location.search);
@@ -30,11 +30,25 @@ function facts(each) {
       !each.verify && "export.verify.schedule has it done"));
 }
 
+// The names of runs in a sentence are links to them.
+function linked(text, each) {
+  const run = each.runs.find((name) => text.includes(name));
+  if (run === undefined) return text;
+  const [before, after] = [text.slice(0, text.indexOf(run)), text.slice(text.indexOf(run) + run.length)];
+  return [before, named("run", airflowLink(["dags", each.runs_in, "runs", run], run)), after];
+}
+
+function whatNow(each) {
+  if (each.remedies.length === 0) return null;
+  return make("div", { class: "remedies" }, make("strong", {}, "What now"), each.remedies.map(({ text, command }, at) =>
+    make("div", { class: "remedy" }, text, " ", make("code", {}, command), " ", named(`copy-${at}`, copyButton(command, command)))));
+}
+
 function problems(each) {
   const notes = [];
   if (each.why.length > 0) {
     notes.push(make("div", { class: `note ${["failed", "broken"].includes(each.state) ? "bad" : ""}`, role: "alert" },
-      each.why.length === 1 ? each.why[0] : make("ul", {}, each.why.map((why) => make("li", {}, why)))));
+      each.why.length === 1 ? linked(each.why[0], each) : make("ul", {}, each.why.map((why) => make("li", {}, linked(why, each)))), whatNow(each)));
   }
   if (each.kafka_error !== null && each.state !== "kafka_down") notes.push(make("div", { class: "note" }, each.kafka_error));
   for (const text of each.notes ?? []) notes.push(make("div", { class: "note" }, text));
@@ -42,7 +56,7 @@ function problems(each) {
   if (plan) {
     notes.push(make("div", { class: "note" },
       `Plan ${plan.seq} is open: ${number(plan.offsets)} offsets in ${number(plan.ranges)} ranges. Either a run is executing it, or its driver died and the next run will finish it.`,
-      plan.run_id !== null && [" Run: ", airflowLink(["dags", each.runs_in, "runs", plan.run_id], plan.run_id)], plan.notes.map((text) => make("div", { class: "small soft" }, text))));
+      plan.run_id !== null && [" Run: ", plan.dag_id === null ? make("code", {}, plan.run_id) : airflowLink(["dags", plan.dag_id, "runs", plan.run_id], plan.run_id)], plan.notes.map((text) => make("div", { class: "small soft" }, text))));
   }
   return notes;
 }

@@ -1,0 +1,71 @@
+"""What to do about a connector's state, as commands to copy. Pure.
+
+What `kafka-s3 status` says comes as it is said there; the rest is Airflow's part, which it does not know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, TypedDict
+
+from kafka_s3_airflow.page.model import AirflowFacts, Connector
+
+COMMANDS_MAX: Final = 10
+_COMMAND: Final = "kafka-s3"
+#: In backticks, or up to the end of its sentence.
+_NAMED: Final = re.compile(r"`(kafka-s3 [^`]+)`|(?<![`\w])(kafka-s3 \S+ .*?)(?=[.,;:]\s|[.,;:]?$)")
+
+
+class Remedy(TypedDict):
+    """What to do, and the command that does it."""
+
+    text: str
+    command: str
+
+
+def late(facts: AirflowFacts) -> str:
+    """Why records of an interval that is over still wait, as far as Airflow knows."""
+    what = "Records of an interval that is over are not exported yet"
+    if facts.at_work is not None:
+        also = " The DAG is paused: no other will follow." if facts.is_paused else ""
+        return f"{what}: run {facts.at_work.run_id} is {facts.at_work.state}.{also}"
+    if facts.is_paused:
+        return f"{what}: the DAG is paused."
+    if facts.is_paused is None:
+        return f"{what}: Airflow does not know the DAG."
+    return f"{what}, and no run is queued or running."
+
+
+def remedies(connector: Connector, state: str, why: Iterable[str], facts: AirflowFacts) -> list[Remedy]:
+    """The commands for a state, the most useful first."""
+    file = str(connector.path)
+    found = [Remedy(text="As said above:", command=each) for text in why for each in commands_in(text)]
+    match state:
+        case "broken":
+            found.append(Remedy(text="Correct the file, and check it:", command=f"{_COMMAND} validate {file}"))
+        case "late" | "never_ran":
+            found += _of_airflow(connector, facts)
+        case "failed" if facts.run is not None and facts.run.state == "failed":
+            text = "Read the failed run's log. Once the cause is gone, the next run goes on, or now:"
+            found.append(Remedy(text=text, command=f"airflow dags trigger {connector.runs_in}"))
+    if state in ("failed", "kafka_down", "late"):
+        found.append(Remedy(text="What a run would find, partition by partition:", command=f"{_COMMAND} status {file}"))
+    return found[:COMMANDS_MAX]
+
+
+def _of_airflow(connector: Connector, facts: AirflowFacts) -> Iterator[Remedy]:
+    if facts.is_paused:
+        yield Remedy(text="Unpause the DAG:", command=f"airflow dags unpause {connector.runs_in}")
+    elif facts.at_work is None:
+        yield Remedy(text="Run it now:", command=f"airflow dags trigger {connector.runs_in}")
+
+
+def commands_in(text: str) -> list[str]:
+    """The commands that a message names: from their name to the end of the sentence.
+
+    >>> commands_in("Correct it: kafka-s3 rewind /a.json --to t-0=5. To see why, kafka-s3 run /a.json")
+    ['kafka-s3 rewind /a.json --to t-0=5', 'kafka-s3 run /a.json']
+    """
+    found = [quoted or bare for quoted, bare in _NAMED.findall(text)]
+    return list(dict.fromkeys(found))
