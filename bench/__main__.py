@@ -146,6 +146,7 @@ class Bench:
         file = self.folder / f"{name}.properties"
         file.write_text(
             f"name={name}\ntopics={topic}\ntasks.max=2\ns3.bucket.name={name}\ns3.region=us-east-1\n"
+            f"aws.access.key.id={self.s3.access_key}\naws.secret.access.key={self.s3.secret_key}\n"
             f"store.url={self.s3.endpoint_url}\nstorage.class=io.confluent.connect.s3.storage.S3Storage\n"
             f"format.class={format_class}\nvalue.converter={converter}\nvalue.converter.schemas.enable=false\n"
             f"s3.compression.type={compression}\nflush.size=100000\n"
