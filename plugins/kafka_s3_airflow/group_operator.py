@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
@@ -117,11 +116,15 @@ class GroupExportOperator(ExportOperator):
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Lineage | None:
         """Of all members together; one that cannot be asked now is left out."""
+        from kafka_s3.wiring import SharedStores
         from kafka_s3_airflow.lineage import lineage_of_run
 
+        stores = SharedStores()
         whole: Lineage | None = None
-        for path in self._members.values():
-            found = attempt(lineage_of_run, Path(path), task_instance.run_id)
+        for _, loaded in load_each(self._members):
+            if isinstance(loaded, Raised):
+                continue
+            found = attempt(lineage_of_run, loaded.settings, stores, task_instance.run_id)
             if not isinstance(found, Raised):
                 whole = found if whole is None else whole.merge(found)
         return whole

@@ -8,8 +8,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attr
 from airflow.providers.openlineage.extractors import OperatorLineage
@@ -22,6 +21,9 @@ from openlineage.client.facet_v2 import (
 
 from kafka_s3.log.entries import RangeEntry
 from kafka_s3.settings import Settings
+
+if TYPE_CHECKING:
+    from kafka_s3.wiring import MakeStore
 
 #: What a run read and wrote.
 Lineage: TypeAlias = OperatorLineage[Any, Any]
@@ -36,13 +38,12 @@ class OffsetsInputDatasetFacet(InputDatasetFacet):
     partitions: list[dict[str, int]] = attr.field(factory=list)
 
 
-def lineage_of_run(connector: Path, run_id: str) -> Lineage:
+def lineage_of_run(settings: Settings, make_store: MakeStore, run_id: str) -> Lineage:
     """What the log has of a run, whatever became of its last try."""
-    from kafka_s3.wiring import make_log
-    from kafka_s3_airflow.connections import load_connector
+    from kafka_s3.log.store import open_log
 
-    settings = load_connector(connector).settings
-    newest = itertools.islice(make_log(settings).entries(), ENTRIES_MAX)
+    log = open_log(make_store(settings), settings.log_root, settings.name, settings.log_key)
+    newest = itertools.islice(log.entries(), ENTRIES_MAX)
     entries = itertools.takewhile(lambda each: each.entry.run_id == run_id, newest)
     return lineage_of([done for each in entries for done in each.entry.ranges], settings)
 

@@ -109,9 +109,14 @@ class ExportOperator(SparkSubmitOperator):
 
         Asked for after a failure too: of what was committed. A window that is exported again is not told.
         """
+        from kafka_s3.wiring import make_store
+        from kafka_s3_airflow.connections import load_connector
         from kafka_s3_airflow.lineage import lineage_of_run
 
-        return None if self.reexport else lineage_of_run(Path(self.connector), task_instance.run_id)
+        if self.reexport:
+            return None
+        settings = load_connector(Path(self.connector)).settings
+        return lineage_of_run(settings, make_store, task_instance.run_id)
 
     def on_kill(self) -> None:
         """End the driver. Airflow calls this in a signal's handler when it wants the task to end; `execute` goes on."""

@@ -83,6 +83,7 @@ def test_openlineage_hears_of_topics_offsets_and_prefixes(
     from kafka_s3.export.run import run
     from kafka_s3.wiring import make_exporter, make_local_execute
     from kafka_s3_airflow.connections import load_connector
+    from kafka_s3_airflow.group_operator import GroupExportOperator
     from kafka_s3_airflow.operators import ExportOperator
 
     kafka.create_topic(topic_name, 2)
@@ -121,3 +122,6 @@ def test_openlineage_hears_of_topics_offsets_and_prefixes(
     listed = moto.client().list_objects_v2(Bucket=bucket_name, Prefix="topics/")["Contents"]
     sizes = [item["Size"] for item in listed if "+0000000000" not in item["Key"]]
     assert (written.rowCount, written.fileCount, written.size) == (500, len(sizes), sum(sizes))
+    members = {"gone": str(tmp_path / "gone.properties"), "orders": str(connector)}
+    group = GroupExportOperator(task_id="export", group="nightly", members=members)
+    assert DefaultExtractor(group).extract_on_complete(SimpleNamespace(run_id="second")) == lineage
