@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from kafka_s3.errors import (
@@ -355,6 +357,23 @@ def test_a_run_with_nothing_new_costs_seven_requests() -> None:
     place.run("after")
     look = ["ListObjectsV2", "GetObject"]
     assert place.operations() == [*look, *look, "GetObject", *look]
+
+
+def test_a_commit_costs_fourteen_requests_and_its_objects() -> None:
+    """Five look as above; PUT for the owner (taken: GET), the plan and the entry; one for each object; five look again,
+    after a LIST for the newest entry."""
+    place = SimpleExport()
+    place.produce(0, 5)
+    place.run("before")
+    place.produce(0, 5)
+    place.store.requests.clear()
+    place.run("after")
+    made = place.operations()
+    objects = [
+        each for each in place.store.requests if each.operation == "PutObject" and each.key.startswith("topics/")
+    ]
+    assert len(objects) == 2
+    assert Counter(made) == {"ListObjectsV2": 5, "GetObject": 6, "PutObject": 3 + len(objects)}
 
 
 def test_readers_are_closed_whatever_happens() -> None:

@@ -1,5 +1,6 @@
 """The documentation says what is so: its commands, its keys and the tests that it names exist."""
 
+import json
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from kafka_s3.log.entries import Interval
 from kafka_s3.naming import DataName, KeyLayout, LogLayout, format_data_key, format_epoch, marker_key
 from tests.cli.command import call
 from tests.house.pages import PAGES, ROOT, blocks, name_of, page
-from tests.support import make_settings
+from tests.support import MINIMAL, make_settings
 
 README = (ROOT / "README.md").read_text()
 GUARANTEES = page("reference/guarantees.md")
@@ -103,8 +104,10 @@ def test_the_sinks_properties_are_in_the_reference() -> None:
 
 def test_the_pages_own_classes_are_what_the_engine_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The classes that the page shows are found by their path, have the methods, and make paths, times and bytes."""
+    from kafka_s3.adapters.s3.credentials import session_for
     from kafka_s3.ranges import TopicPartition
     from kafka_s3.records import ColumnBatch, Record
+    from kafka_s3.settings import from_mapping
     from kafka_s3.settings.formats import NoCompression
     from kafka_s3.settings.loading import USER_DEFINED_METHODS
     from kafka_s3.user_defined import find_class
@@ -119,12 +122,23 @@ def test_the_pages_own_classes_are_what_the_engine_asks_for(tmp_path: Path, monk
     assert set(classes.values()) == USER_DEFINED_METHODS.keys()
     for name, property_name in classes.items():
         assert find_class(f"pages_own:{name}", *USER_DEFINED_METHODS[property_name])
-    batch = ColumnBatch(TopicPartition("t", 0), [Record(0, b"abc", timestamp_ms=7), Record(1, None, timestamp_ms=8)])
-    rows = Lines([b"abc", b""])
-    assert UserDefinedPaths("pages_own:ByCustomer", {})(batch, rows).each == ["bytes=3", ""]
-    assert UserDefinedTimes("pages_own:OrderTime", {})(batch, rows).each == [7, 8]
+    records = [
+        Record(0, b"abc", key=b"17", timestamp_ms=7),
+        Record(1, b"", key=b"../x", timestamp_ms=8),
+        Record(2, b""),
+    ]
+    batch, rows = ColumnBatch(TopicPartition("t", 0), records), Lines([b"abc", b"", b""])
+    paths = UserDefinedPaths("pages_own:ByCustomer", {})(batch, rows)
+    assert (paths.each, set(paths.bad)) == (["customer=17", "", ""], {1, 2})
+    assert UserDefinedTimes("pages_own:OrderTime", {})(batch, rows).each[:2] == [7, 8]
     encoder = UserDefinedFormat("pages_own:Framed", NoCompression()).open(None)
     assert encoder.encode(Lines([b"abc"]), 0, 1)[0] == b"\0\0\0\x03abc"
+    keys = {"id": "ours", "secret": "s", "token": None, "expires_at": "2999-01-01T00:00:00+00:00"}
+    (file := tmp_path / "keys.json").write_text(json.dumps(keys))
+    own = {"s3.credentials.provider.class": "pages_own:KeysOfFile", "s3.credentials.provider.keys.file": str(file)}
+    given = session_for(from_mapping({**MINIMAL, **own}, offline=True).settings.s3).get_credentials()
+    assert given is not None
+    assert given.access_key == "ours"
 
 
 def test_the_connector_of_the_page_of_formats_loads() -> None:
