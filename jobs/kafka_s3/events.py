@@ -47,6 +47,8 @@ class CommitWritten(_Event, frozen=True, kw_only=True, tag="commit_written"):
     seq: int
     records: int
     rejected: int
+    bytes: int = 0
+    objects: int = 0
 
 
 class PositionsAccepted(_Event, frozen=True, kw_only=True, tag="positions_accepted"):
@@ -232,6 +234,8 @@ class WindowCommitWritten(_Event, frozen=True, kw_only=True, tag="window_commit_
     seq: int
     window: str
     records: int
+    bytes: int = 0
+    objects: int = 0
 
 
 class WindowCommittedBefore(_Event, frozen=True, kw_only=True, tag="window_committed_before"):
@@ -363,8 +367,6 @@ def nobody(event: Event) -> None:
 def to_line(event: Event, connector: str | None = None) -> str:
     """The line that carries an event, without a line feed. `connector`: whose it is, from a driver of several.
 
-    >>> to_line(IntervalQuiet(seq=7))
-    '{"kafka_s3": 1, "event": "interval_quiet", "seq": 7}'
     >>> to_line(IntervalQuiet(seq=7), "orders")
     '{"kafka_s3": 1, "connector": "orders", "event": "interval_quiet", "seq": 7}'
     """

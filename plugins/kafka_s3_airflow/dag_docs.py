@@ -39,6 +39,12 @@ def document(path: Path, known: Outline, log: str) -> str:
     )
 
 
+def described(known: Outline) -> str:
+    """One line for the list of DAGs."""
+    topics = ", ".join(known.topics) or f"topics that match {known.topics_regex}"
+    return _short(f"Exports {topics} from Kafka to s3://{known.bucket}/{known.topics_dir}, exactly once.")
+
+
 def broken_document(path: Path, problems: Sequence[str]) -> str:
     """What is wrong with a connector."""
     return f"**This connector cannot run.** {_code(path.name)}:\n\n```\n{listed(problems)}\n```\n"

@@ -22,6 +22,7 @@ from kafka_s3.settings import Outline
 from kafka_s3.settings.files import SUFFIXES
 from kafka_s3.settings.reach import FILE_ROOTS, reach_of
 from kafka_s3.settings.validators import BROKEN_TAG
+from kafka_s3_airflow.dag_docs import described
 from kafka_s3_airflow.groups import GroupMember, group_dag, group_id, schedule_problems
 from kafka_s3_airflow.reexport import reexport_dag, reexport_id
 from kafka_s3_airflow.schedules import schedule_of
@@ -180,6 +181,7 @@ def _dags_of(connector: Connector, environment: Mapping[str, str], arguments: Ta
                 schedule=schedule_of(known),
                 topics=known.topics,
                 tags=["kafka-s3", *known.tags],
+                description=described(known),
                 doc_md=document_of(connector.path, known, ()),
                 default_args=retries,
             )
@@ -221,6 +223,7 @@ def broken(connector: Connector, problems: Sequence[str]) -> DAG:
         problems,
         schedule=HOURLY,
         tags=["kafka-s3", BROKEN_TAG],
+        description=f"Cannot run: {connector.path.name} is wrong. Its documentation says what to correct.",
         doc_md=document_of(connector.path, None, problems),
         default_args={},
     )

@@ -7,7 +7,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from kafka_s3.events import Event, ProblemReported, RejectionsNoted, RunEnded, SparkNeeded, connector_of, from_line
+from kafka_s3.events import (
+    CommitWritten,
+    Event,
+    ProblemReported,
+    RejectionsNoted,
+    RunEnded,
+    SparkNeeded,
+    WindowCommitWritten,
+    connector_of,
+    from_line,
+)
 from kafka_s3.sentences import sentence
 
 REASON_LINES_MAX: Final = 40
@@ -32,6 +42,7 @@ class DriverOutput:
     exit_status: int | None = None
     needs_spark: bool = False
     status_before: int = 0
+    commits: list[CommitWritten | WindowCommitWritten] = field(default_factory=list)
     _reported: list[str] = field(default_factory=list)
     _unexplained: deque[str] = field(default_factory=lambda: deque(maxlen=REASON_LINES_MAX))
 
@@ -48,6 +59,8 @@ class DriverOutput:
                 self._reported.append(event.what)
             elif isinstance(event, SparkNeeded):
                 self.needs_spark, self.status_before = True, event.exit_status
+            elif isinstance(event, CommitWritten | WindowCommitWritten):
+                self.commits.append(event)
             elif isinstance(event, RunEnded):
                 self.exit_status = event.exit_status
             yield from sentence(event).split("\n")
@@ -70,6 +83,15 @@ class DriverOutput:
     def _take_foreign(self, line: str) -> None:
         if line and not line.startswith(_OF_SPARK) and not _is_dated(line):
             self._unexplained.append(line)
+
+
+def committed(*outputs: DriverOutput) -> dict[str, int] | None:
+    """What one try committed, for its XCom: the newest entry, and the counts of all; `None` if it was nothing."""
+    commits = [each for output in outputs for each in output.commits]
+    if not commits:
+        return None
+    names = ("records", "bytes", "objects")
+    return {"seq": commits[-1].seq, **{name: sum(getattr(each, name) for each in commits) for name in names}}
 
 
 @dataclass(slots=True)

@@ -92,6 +92,7 @@ def group_dag(
         max_active_runs=1,
         auto_register=False,
         tags=["kafka-s3", *sorted(tags)],
+        description=f"Exports {len(members)} connectors from Kafka to S3, with one driver.",
         params={
             **params,
             CONNECTORS: Param(

@@ -22,7 +22,7 @@ from kafka_s3.spark.connect_server import ConnectServer
 from kafka_s3.spark.parent_death import die_with_parent
 from kafka_s3.spark.scratch import scratch
 from kafka_s3.spark.submit import LOCAL_CONF, application_conf, application_path, driver_environment
-from kafka_s3_airflow.driver_output import DriverOutput
+from kafka_s3_airflow.driver_output import DriverOutput, committed
 from kafka_s3_airflow.guard import die_with_supervisor
 from kafka_s3_airflow.links import ExportLink
 from kafka_s3_airflow.tasks import NO_RETRY, PLAN_WRITTEN, SPARK_CONNECTION, for_airflow, interval_of
@@ -67,8 +67,10 @@ class ExportOperator(SparkSubmitOperator):
         self._process: subprocess.Popen[str] | None = None
         self.reexport = reexport
 
-    def execute(self, context: Context) -> None:
-        """Run the driver to its end. No secret is in the command line, in Spark's configuration or in a log.
+    def execute(self, context: Context) -> dict[str, int] | None:  # type: ignore[override]  # its provider pushes none
+        """Run the driver to its end; what it committed, as XCom: `seq`, `records`, `bytes` and `objects`.
+
+        No secret is in the command line, in Spark's configuration or in a log.
 
         Whatever ends this, an execution timeout too, `scratch` ends Spark and all that it started.
         """
@@ -92,12 +94,13 @@ class ExportOperator(SparkSubmitOperator):
                 if before.exit_status or not before.has_ended:
                     raise failure(before.exit_status or status or EXIT_UNEXPECTED, before)
                 if not before.needs_spark:
-                    return
+                    return committed(before)
             self._run_on(spark, environment, output)
         if output.exit_status:  # whatever Spark made of it
             raise failure(output.exit_status, output)
         if before.status_before:
             raise failure(before.status_before, before)
+        return committed(before, output)
 
     def take_connection(self, conn_id: str) -> None:
         """Use the connector's Spark, unless the operator was given another one."""

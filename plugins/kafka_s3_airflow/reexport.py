@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ANEW: Final = "anew"
+REEXPORT_TAG: Final = "kafka-s3-reexport"
 _ANNOUNCED: Final = "kafka_s3_window_announced"  # in the task's context: the window's log, and the entry announced
 
 
@@ -62,13 +63,15 @@ def reexport_dag(
         max_active_runs=known.reexports_max,
         allowed_run_types=["manual", "backfill", "operator_triggered"],  # type: ignore[list-item]  # by their values
         auto_register=False,
-        tags=["kafka-s3"],
+        tags=["kafka-s3", REEXPORT_TAG, *known.tags],
+        description=f"Exports windows of time of {connector} again, on request.",
         params={
             ANEW: Param(
                 False,
                 type="boolean",
                 title="Withdraw and export anew",
-                description="If another run has committed the window, withdraw that, and export the window once more.",
+                description="If another run has committed the window, withdraw that, and export the window once more."
+                f" The window is the last one that ends at or before the logical date ({spoken(known.schedule)}).",
             )
         },
         doc_md=_document(connector, known),

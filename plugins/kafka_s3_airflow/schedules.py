@@ -90,6 +90,15 @@ class OnRequestTimetable(BoundaryTimetable):
 
     can_be_scheduled = False
 
+    def __init__(self, schedule: ScheduleSettings) -> None:
+        super().__init__(schedule)
+        self.description = f"On request, over intervals {spoken(schedule)}"
+
+    @property
+    def summary(self) -> str:
+        """In the list of DAGs, where its intervals would look like times at which it runs."""
+        return "on request"
+
     def next_dagrun_info(
         self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction
     ) -> DagRunInfo | None:

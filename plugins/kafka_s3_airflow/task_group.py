@@ -23,7 +23,8 @@ from kafka_s3_airflow.schedules import schedule_of
 GROUP_ID: Final = "kafka_to_s3"
 
 _UNTIL: Final = (
-    "interval: the records before the end of the run's data interval. "
+    "interval: the records before the end of the run's data interval. A run that is triggered has the last interval"
+    " that ends at or before its logical date; of a scheduled run the logical date is where its interval begins. "
     "now: whatever can be read when the run is planned, the current interval's records included."
 )
 

@@ -45,6 +45,7 @@ def verify_dag(connector: str, path: Path, known: Outline, *, start: datetime, d
         max_active_runs=1,
         auto_register=False,
         tags=["kafka-s3", *known.tags],
+        description=f"Proves what {connector} has exported: its log, and the bytes of every object.",
         doc_md=(
             f"Proves what the connector `{connector}` has exported, as `kafka-s3 verify` does: its whole log, and the"
             f" bytes of every object. Runs by `{schedule}` ({where}). A finding fails the task at once, and its log"

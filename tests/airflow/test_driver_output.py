@@ -22,6 +22,7 @@ from kafka_s3.events import (
     RejectionsNoted,
     RunEnded,
     UnexpectedError,
+    WindowCommitWritten,
     to_line,
 )
 from kafka_s3_airflow import driver_output
@@ -38,6 +39,7 @@ OF_SPARK = (
     "Picked up JAVA_TOOL_OPTIONS: -Dx=y",
 )
 PROGRESS = (PlanOpened(seq=1, offsets=10, ranges=1), CommitWritten(seq=1, records=3, rejected=0))
+PUSHED = {"seq": 1, "records": 3, "bytes": 0, "objects": 0}
 CONTEXT: Any = {
     "run_id": "run",
     "ti": SimpleNamespace(try_number=1, xcom_pull=lambda **_: None),
@@ -85,6 +87,19 @@ def test_the_reason_is_what_the_driver_reports() -> None:
         'Exception in thread "main"',
     )
     assert (output.exit_status, output.reason) == (65, "t-0 has a bad record.\n1 of 10 records were rejected.")
+
+
+def test_what_a_try_committed_is_its_xcom() -> None:
+    """The newest entry and the counts of all, of the driver without Spark and of the one on Spark; else nothing."""
+    from kafka_s3_airflow.driver_output import committed
+
+    small, _ = followed(CommitWritten(seq=3, records=5, rejected=1, bytes=50, objects=2))
+    large, _ = followed(
+        CommitWritten(seq=4, records=7, rejected=0, bytes=70, objects=1),
+        WindowCommitWritten(seq=5, window="w", records=8, bytes=80, objects=4),
+    )
+    assert committed(small, large) == {"seq": 5, "records": 20, "bytes": 200, "objects": 7}
+    assert committed(followed(RunEnded(exit_status=0))[0]) is None
 
 
 def test_a_driver_that_dies_is_explained_by_its_last_lines() -> None:
@@ -156,7 +171,7 @@ WRONG = ProblemReported(what="It is wrong.")
 
 def test_a_driver_that_is_done_is_a_success(submit: Submit) -> None:
     """Whatever Spark said on the way."""
-    assert submit(OF_SPARK[0], *PROGRESS, RunEnded(exit_status=0)) is None
+    assert submit(OF_SPARK[0], *PROGRESS, RunEnded(exit_status=0)) == PUSHED
 
 
 @pytest.mark.parametrize(
@@ -185,7 +200,7 @@ def test_without_a_last_event_the_process_decides(submit: Submit) -> None:
 def test_words_change_nothing(submit: Submit, monkeypatch: pytest.MonkeyPatch) -> None:
     """With each sentence reduced to one letter the operator decides the same, and gives the same reason."""
     monkeypatch.setattr(driver_output, "sentence", lambda _: "x")
-    assert submit(*PROGRESS, RunEnded(exit_status=0)) is None
+    assert submit(*PROGRESS, RunEnded(exit_status=0)) == PUSHED
     with pytest.raises(AirflowFailException, match=r"^It is wrong\.$"):
         submit(*PROGRESS, PartitionFailed(topic="t", partition=0, reason="r"), WRONG, RunEnded(exit_status=65))
     with pytest.raises(AirflowException, match=re.escape("exit status 75. It is wrong.")):

@@ -48,6 +48,9 @@ def test_what_the_dag_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert dag.task_dict["export"].reexport
     assert (dag.params["anew"], dag.params.get_param("anew").schema["type"]) == (False, "boolean")
     assert not bag.dags["a"].task_dict["export"].reexport
+    assert (dag.timetable.summary, "kafka-s3-reexport" in dag.tags) == ("on request", True)
+    assert "ends at or before the logical date" in dag.params.get_param("anew").description
+    assert [name for name, each in bag.dags.items() if not each.description] == []
     again = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
     assert (again.dag_id, sorted(again.task_dict)) == ("a__reexport", ["complete", "export", "plan"])
 

@@ -10,7 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -347,6 +347,17 @@ def test_prometheus_reads_what_its_user_may_see(place: PageServer) -> None:
     assert {name for _, name, _ in scraped(place, {"Cookie": f"_token={token}"})} == {*TOPICS, "broken"}
     guest = scraped(place, {"Authorization": f"Bearer {token_of(place, GUEST)}"})
     assert {connector for _, connector, _ in guest} == {"orders"}
+
+
+def test_an_export_pushes_what_it_committed(place: PageServer) -> None:
+    """The XCom of `export` in a real run: the entry, and how much it is."""
+    runs = place.api.get("/dags/orders/dagRuns")["dag_runs"]
+    paths = [f"/dags/orders/dagRuns/{quote(each['dag_run_id'])}/taskInstances/export/xcomEntries" for each in runs]
+    pushed = [path for path in paths if place.api.get(path)["total_entries"]]
+    assert len(pushed) == 1, "a run without news pushes nothing"
+    found = place.api.get(f"{pushed[0]}/return_value", stringify="false")["value"]
+    assert (found["seq"], found["records"], found["objects"]) == (1, 30, 1)
+    assert found["bytes"] > 0
 
 
 def test_statsd_is_told_what_a_run_committed(place: PageServer) -> None:

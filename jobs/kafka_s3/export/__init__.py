@@ -4,6 +4,7 @@
 - `run_state`: where a run stands between two steps.
 - `opening`: the plan that comes next, found or new.
 - `schemas`: pins the schemas that a plan's values are written under, where these are inferred.
+- `commit_counts`: what is told of a commit.
 - `closing`: executes a plan, and commits or voids it.
 - `advance`: how far the execution of a plan is.
 - `checkpoints`: writes down what changed in Kafka: topics at first sight, accepted losses.

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from kafka_s3 import __version__
 from kafka_s3.crash_points import CrashPoint, crash_point
 from kafka_s3.errors import RegistryRefused, RegistryUnavailable
-from kafka_s3.events import BadRecord, CommitWritten, PlanOpened, PlanVoided, Tell, UnexpectedError
+from kafka_s3.events import BadRecord, PlanOpened, PlanVoided, Tell, UnexpectedError
 from kafka_s3.export import append
 from kafka_s3.export.accounting import AccountedRanges, account_for_prefixes
 from kafka_s3.export.append import EntrySlot, put, same_commit
+from kafka_s3.export.commit_counts import commit_written
 from kafka_s3.export.exporter import Execute, Exporter
 from kafka_s3.export.marker_progress import why_marked
 from kafka_s3.export.run_state import CommittedPlan, RunState, VoidedPlan
@@ -51,8 +52,7 @@ def close(
     if isinstance(committed, SlotTaken):
         committed = same_commit(committed.winner, entry)
     crash_point(CrashPoint.COMMITTED)
-    rejected = sum(done.rejected for done in accounted.ranges)
-    tell(CommitWritten(seq=plan.seq, records=sum(done.records for done in accounted.ranges), rejected=rejected))
+    tell(commit_written(plan.seq, accounted.ranges))
     return CommittedPlan(planned, committed, accounted.failures)
 
 

@@ -254,7 +254,9 @@ def _close(
         committed = committed.winner
     crash_point(CrashPoint.COMMITTED)
     records = sum(each.records for each in accounted.ranges)
-    tell(WindowCommitWritten(seq=plan.seq, window=plan.connector, records=records))
+    made = [each for done in accounted.ranges for each in done.objects]
+    size, count = sum(each.size for each in made), len(made)
+    tell(WindowCommitWritten(seq=plan.seq, window=plan.connector, records=records, bytes=size, objects=count))
     _sweep(site, CommittedWindow(committed), tell)
     return _Closed(committed)
 
