@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 #: A driver that has said how it ended is gone soon, or killed.
 END_TIMEOUT_S: Final = 10
+#: A request to the Spark Connect server.
+GOODBYE_S: Final = 5
 CONF: Final = {"spark.ui.enabled": "false", "spark.log.level": "WARN"}
 
 
@@ -65,6 +67,7 @@ class ExportOperator(SparkSubmitOperator):
         self.connector = connector
         self._is_told_to_end = False
         self._process: subprocess.Popen[str] | None = None
+        self._goodbye_s = 0
         self.reexport = reexport
 
     def execute(self, context: Context) -> dict[str, int] | None:  # type: ignore[override]  # its provider pushes none
@@ -125,7 +128,7 @@ class ExportOperator(SparkSubmitOperator):
         """End the driver. Airflow calls this in a signal's handler when it wants the task to end; `execute` goes on."""
         self._is_told_to_end = True
         if self._process is not None:
-            _end(self._process)
+            _end(self._process, self._goodbye_s)
         if self._hook is not None:
             self._hook.on_kill()
 
@@ -166,6 +169,7 @@ class ExportOperator(SparkSubmitOperator):
         python = environment["PYSPARK_DRIVER_PYTHON"]
         command = [python, str(self.application), where, *(self.application_args or ())]
         self._refuse_to_go_on()
+        self._goodbye_s = GOODBYE_S if where == "--spark-connect" else 0
         with fits_into(environment, self.way_out):
             process = self._process = subprocess.Popen(  # noqa: S603  # our own program, its arguments as a list
                 command,
@@ -179,7 +183,7 @@ class ExportOperator(SparkSubmitOperator):
             )
         try:
             if self._is_told_to_end:  # before there was a process to end
-                _end(process)
+                _end(process, self._goodbye_s)
             assert process.stdout is not None
             for line in output.read(process.stdout):
                 self.log.info("%s", line.rstrip())
@@ -189,7 +193,7 @@ class ExportOperator(SparkSubmitOperator):
                 process.wait(END_TIMEOUT_S)
         finally:  # an execution timeout is raised anywhere
             self._process = None
-            _end(process)
+            _end(process, self._goodbye_s)
             if process.stdout is not None:
                 process.stdout.close()
         self._refuse_to_go_on()
@@ -254,8 +258,15 @@ def fits_into(environment: Mapping[str, str], way_out: str) -> Iterator[None]:
         ) from None
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    """Kill a driver that leads a group of its own, with all that it started; the next try finishes its plan."""
+def _end(process: subprocess.Popen[str], goodbye_s: float) -> None:
+    """Kill a driver that leads a group of its own, with all that it started; the next try finishes its plan.
+
+    `goodbye_s`: so long it may take to end its jobs on a server that outlives it.
+    """
+    if goodbye_s:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(goodbye_s)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from airflow.sdk.exceptions import AirflowException
 
 from tests.airflow import test_runs
 from tests.airflow.test_connections import set_connection
+from tests.airflow.test_driver_output import CONTEXT
 from tests.airflow.test_group_runs import Group
 from tests.airflow.test_runs import CANARY, EIGHT, MINUTE, NINE, TEN, Bench, lines
 from tests.processes import below, command_of
+from tests.spark.test_connect import jobs_of
 from tools.parts.process import ReservedPort
 from tools.parts.spark import SparkConnectServer
 
@@ -120,6 +125,33 @@ def test_a_group_shares_a_session(bench: Bench, server: SparkConnectServer, capf
     assert group.run(NINE).state == "success"
     assert [group.committed(name) for name in "abc"] == [[(20, True)], [(20, True)], [(20, False)]]
     assert bench.starts_of_spark() == 0
+
+
+@pytest.mark.heavy
+def test_a_try_that_airflow_ends_says_goodbye(bench: Bench, server: SparkConnectServer) -> None:
+    """The server's jobs are cancelled before the driver is killed: its cores are free for the next try."""
+    from kafka_s3_airflow.operators import ExportOperator
+
+    _use(bench, server)
+    bench.produce(0, EIGHT + MINUTE, lines(0, 40_000))
+    bench.produce(1, EIGHT + MINUTE, lines(0, 40_000))
+    [path] = (bench.folder / "connectors").iterdir()
+    before = jobs_of(server)
+    operator = ExportOperator(task_id="export", connector=str(path))
+
+    def end_it() -> None:
+        while not bench.keys("topics/"):
+            time.sleep(0.05)
+        operator.on_kill()
+
+    killer = threading.Thread(target=end_it)
+    killer.start()
+    with pytest.raises(AirflowException, match="Airflow ended this try"):
+        operator.execute(CONTEXT)
+    killer.join()
+    while "RUNNING" in (jobs := jobs_of(server)).values():
+        time.sleep(0.1)
+    assert {status for job, status in jobs.items() if job not in before} == {"FAILED"}
 
 
 def _stored() -> str:

@@ -6,6 +6,7 @@ import gzip
 import importlib.metadata
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -141,19 +142,53 @@ def test_the_server_shows_no_secret(export: Export) -> None:
     status, said = export.run()
     assert status == 0, said
     shown = export.server.log.read_text() + "".join(path.read_text() for path in _files(export.server.events))
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-    def page(path: str) -> str:
-        with direct.open(f"{export.server.web_url}{path}", timeout=30) as answer:
-            return str(answer.read().decode())
-
-    (application,) = json.loads(page("/api/v1/applications"))
-    rest = f"/api/v1/applications/{application['id']}"
+    page, rest = _page(export.server), _rest(export.server)
     shown += "".join(map(page, ("/SQL/", "/connect/", "/environment/", "/jobs/", f"{rest}/environment")))
     details = page(f"{rest}/sql?details=true&planDescription=true&length=1000")
     assert "MapInArrow" in details
     assert "map_partitions" in shown
     assert not [secret for secret in (TOKEN, SECRET) if secret in shown + details]
+
+
+def _page(server: SparkConnectServer) -> Callable[[str], str]:
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def page(path: str) -> str:
+        with direct.open(f"{server.web_url}{path}", timeout=30) as answer:
+            return str(answer.read().decode())
+
+    return page
+
+
+def _rest(server: SparkConnectServer) -> str:
+    (application,) = json.loads(_page(server)("/api/v1/applications"))
+    return f"/api/v1/applications/{application['id']}"
+
+
+def jobs_of(server: SparkConnectServer) -> dict[int, str]:
+    """The states of the server's jobs."""
+    return {each["jobId"]: each["status"] for each in json.loads(_page(server)(f"{_rest(server)}/jobs"))}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_driver_that_is_told_to_end_says_goodbye(export: Export, number: signal.Signals) -> None:
+    """The server's jobs are cancelled, and do not go on without it; a retry finishes the plan."""
+    export.produce(40_000)
+    before = jobs_of(export.server)
+    process = export.start()
+    while not export.keys("topics/"):
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.05)
+    process.send_signal(number)
+    said = process.communicate(timeout=120)[0]
+    assert process.returncode in (130, 128 + signal.SIGTERM), said
+    assert "Traceback" not in said
+    while "RUNNING" in (jobs := jobs_of(export.server)).values():
+        time.sleep(0.1)
+    assert {status for job, status in jobs.items() if job not in before} == {"FAILED"}
+    status, said = export.run()
+    assert status == 0, said
+    assert export.numbers() == Counter(range(40_000))
 
 
 def _files(folder: Path) -> list[Path]:
@@ -257,3 +292,19 @@ def test_clear_text_is_warned_of(url: str, variables: dict[str, str], is_warned_
     assert warning is None or warning.startswith(
         "Warning: the connector's settings, passwords and keys among them, go to"
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said_of_it"),
+    [
+        ("spark.archives=/nowhere/engine.zip#kafka_s3_bundle", "names /nowhere/engine.zip#kafka_s3_bundle, and there"),
+        ("spark.executor.memory=1g", "cannot be set here: the application of sc://localhost:"),
+    ],
+)
+def test_what_a_session_cannot_have(export: Export, asked: str, said_of_it: str) -> None:
+    """78, in a sentence that names the connector's property."""
+    export.connector.write_text(f"{export.connector.read_text()}export.spark.conf.{asked}\n")
+    status, said = export.run()
+    assert status == 78, said
+    assert said.startswith(f"export.spark.conf.{asked.partition('=')[0]} {said_of_it}")
+    assert "Traceback" not in said

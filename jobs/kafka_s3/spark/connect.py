@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_s3.adapters.known_schemas import NOTHING_KNOWN
@@ -135,12 +138,41 @@ def connected(server: ConnectServer) -> Iterator[Connected]:
                 check_versions(server, session.version)
                 name = _conf(session, "spark.app.id")
                 python_path = _configure(session, server)
-            yield Connected(session, server, name, python_path)
+            with _saying_goodbye(session.stop):
+                yield Connected(session, server, name, python_path)
             has_ended = True
         finally:
             if not has_ended:  # the server may be gone, and the session's end would wait for it once more
                 session.client.set_retry_policies([policy(max_retries=0)])
             session.stop()
+
+
+@contextmanager
+def _saying_goodbye(goodbye: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and Ctrl-C end the server's jobs first: threads that wait for them would hold up the end of this process,
+    and whoever comes next would find the cores taken. A second one ends it as ever."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def end(number: int, _: object) -> None:
+        restore()
+        goodbye()
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + number)
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    for number in before:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        restore()
 
 
 def _client() -> tuple[Any, Any, Any]:
@@ -160,9 +192,9 @@ def _client() -> tuple[Any, Any, Any]:
 def _configure(session: SparkSession, server: ConnectServer) -> Sequence[str]:
     """Give the session what the connector asks of Spark, as far as a session can have it; the workers' Python path."""
     asked = dict(server.conf)
-    for path in filter(None, asked.pop(ARCHIVES, "").split(",")):
+    for path in _files(asked, ARCHIVES):
         session.addArtifacts(path, archive=True)
-    for path in filter(None, asked.pop(PY_FILES, "").split(",")):
+    for path in _files(asked, PY_FILES):
         session.addArtifacts(path, pyfile=True)
     python_path = tuple(filter(None, asked.pop(PYTHON_PATH, "").split(os.pathsep)))
     for name, value in asked.items():
@@ -174,6 +206,17 @@ def _configure(session: SparkSession, server: ConnectServer) -> Sequence[str]:
             )
         session.conf.set(name_of_a_session, value)
     return python_path
+
+
+def _files(asked: dict[str, str], name: str) -> Iterator[str]:
+    """The files of a property that lists them, which it no longer has then; each may name its folder after a #."""
+    for path in filter(None, asked.pop(name, "").split(",")):
+        if not Path(path.partition("#")[0]).is_file():
+            raise ConfigurationError(
+                f"{CONF}{name} names {path}, and there is no such file beside the driver, which is to send it.",
+                next="Correct it, or make the archive: kafka-s3 bundle.",
+            )
+        yield path
 
 
 def _conf(session: SparkSession, name: str) -> str | None:
