@@ -21,6 +21,9 @@ LANGUAGES = {"sh", "python", "properties", "json", "yaml", "sql", "text"}
 PROGRAMS = {"kafka-s3", "make", "airflow", "pip", "python", "docker", "(umask", "_KAFKA_S3_COMPLETE=bash_source"}
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
+#: What examples/block-gzip.properties keeps of the file that it was: the Block-GZIP connector asks for it.
+LEFT_IN = {"local.buffer.dir"}
+
 
 def each(language: str) -> list[tuple[str, str]]:
     return [(name_of(path), block) for path in PAGES for block in blocks(path.read_text(), language)]
@@ -35,10 +38,11 @@ def test_every_block_says_its_language(path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "block"), each("properties"))
 def test_properties_are_read_without_a_problem(name: str, block: str) -> None:
-    """A part of a configuration is right beside what every connector needs, and nothing in it is ignored."""
+    """A whole connector is right, a part beside what every connector needs, and nothing in it is ignored."""
     given = parse_properties(block, name)
-    loaded = from_mapping({**MINIMAL, **given}, offline=True)
-    assert [row.name for row in loaded.report if row.name in given and row.ignored] == []
+    is_whole = {"name", "topics", "connector.class"} <= given.keys()
+    loaded = from_mapping(given if is_whole else {**MINIMAL, **given}, offline=True)
+    assert [row.name for row in loaded.report if row.name in given and row.ignored and row.name not in LEFT_IN] == []
 
 
 def test_json_and_yaml_parse() -> None:

@@ -8,6 +8,7 @@ stands around it.
 - `tables`: metrics, exit statuses, a run's events.
 - `proofs`: which test proves which statement of the pages.
 - `messages`: what errors say and what to do, read from the source.
+- `examples`: the connectors of examples/, in full.
 - `entry`: the JSON schema of a log entry.
 """
 
@@ -17,7 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from tools.reference import commands, entry, messages, proofs, properties, tables
+from tools.reference import commands, entry, examples, messages, proofs, properties, tables
 
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 SCHEMA: Final = DOCS / "schema" / "entry.json"
@@ -31,6 +32,7 @@ PARTS: Final[Mapping[str, tuple[str, Callable[[], str]]]] = {
     "reference/events.md": ("events", tables.events_reference),
     "reference/messages.md": ("messages", messages.reference),
     "reference/proofs.md": ("proofs", proofs.reference),
+    "reference/examples.md": ("examples", examples.reference),
 }
 
 

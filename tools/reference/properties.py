@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from typing import Final, assert_never
 
@@ -25,7 +26,9 @@ def reference() -> str:
             for group in groups
         ]
         parts.append(_table(title, rows))
-    families = [f"| `{family.prefix}*` | | | | {_said(family.status) or family.doc} |\n" for family in _families()]
+    families = [
+        f"| `{family.prefix}*` | | | | {_linked(_said(family.status) or family.doc)} |\n" for family in _families()
+    ]
     parts.append(_table("Whatever else begins with", families))
     parts.append(sink.differences())
     return "\n".join(parts)
@@ -39,6 +42,15 @@ def _families() -> list[PropertyPrefix]:
     """Without the one that a class of the user's own reads: it has a page, docs/how-to/classes.md."""
     said = (each for each in catalogue.PREFIXES if not isinstance(each.status, Supported) or each.doc)
     return sorted(said, key=lambda family: family.prefix)
+
+
+def _linked(text: str) -> str:
+    """With each page that a text names as a link.
+
+    >>> _linked("its class (docs/transforms.md)")
+    'its class ([transforms](../transforms.md))'
+    """
+    return re.sub(r"docs/((?:[\w-]+/)*([\w-]+)\.md)", r"[\2](../\1)", text)
 
 
 def _twin(name: str) -> str:
