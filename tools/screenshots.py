@@ -34,6 +34,7 @@ VIEWS = {"connectors": "", "connector": "?dag_id=orders"}
 DAY_MS = 24 * HOUR_MS
 SEED = 7
 RUNS_MADE = 12
+PARSED_S = 120  # until the dag-processor is through
 console = Console(highlight=False)
 
 
@@ -145,8 +146,12 @@ def _as_if_scheduled(airflow: Airflow, show: Showcase) -> None:
     """DAGs that are not paused, and the newest runs of one; without a scheduler, which would start others."""
     airflow.scheduler.stop()
     api = _Api(airflow)
-    for path in show.folder.glob("*.properties"):
-        api.send("PATCH", f"dags/{path.stem}", {"is_paused": False})
+    names = {path.stem for path in show.folder.glob("*.properties")}
+    deadline = time.monotonic() + PARSED_S
+    while not names <= api.dag_ids() and time.monotonic() < deadline:
+        time.sleep(1)
+    for name in names:
+        api.send("PATCH", f"dags/{name}", {"is_paused": False})
     runs = sorted({each.entry.run_id for each in show.log("orders").entries()}, reverse=True)
     for run_id in runs[:RUNS_MADE]:
         api.send("POST", "dags/orders/dagRuns", {"dag_run_id": run_id, "logical_date": None})
@@ -162,11 +167,15 @@ class _Api:
         token = self._send("POST", "auth/token", login)["access_token"]
         self._headers["Authorization"] = f"Bearer {token}"
 
+    def dag_ids(self) -> set[str]:
+        return {each["dag_id"] for each in self._send("GET", "api/v2/dags?limit=100", None)["dags"]}
+
     def send(self, method: str, path: str, body: dict[str, object]) -> None:
         self._send(method, f"api/v2/{path}", body)
 
-    def _send(self, method: str, path: str, body: Mapping[str, object]) -> Any:
-        request = urllib.request.Request(f"{self._url}/{path}", json.dumps(body).encode(), self._headers, method=method)
+    def _send(self, method: str, path: str, body: Mapping[str, object] | None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self._url}/{path}", data, self._headers, method=method)
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
 

@@ -72,7 +72,7 @@ export function duration(ms) {
   const minutes = Math.round(seconds / 60);
   if (minutes < 100) return `${minutes} min`;
   const hours = Math.round(minutes / 60);
-  return hours < 72 ? `${hours} h` : `${Math.round(hours / 24)} days`;
+  return hours < 72 ? `${hours} h` : `${count.format(Math.round(hours / 24))} days`;
 }
 
 export function rate(value) {
