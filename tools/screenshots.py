@@ -132,10 +132,10 @@ def _run_id(end_ms: int) -> str:
 def _age(show: Showcase, name: str, until_ms: int, dice: random.Random) -> None:
     """Give plans and entries the times of hourly runs. The store's clock is the time of its files."""
     home = show.store.folder / "store" / f"bucket-of-{name}" / "_kafka_s3" / name
-    newest_first = sorted((home / "log").glob("*.json"))
+    newest_first = sorted((home / "log").rglob("*.json"))
     for number, entry in enumerate(newest_first):
         planned_s = (until_ms - number * HOUR_MS) / 1000 + dice.randrange(20, 40)
-        plan = home / "plan" / entry.name
+        plan = home / "plan" / entry.relative_to(home / "log")
         if plan.exists():
             os.utime(plan, (planned_s, planned_s))
         written_s = planned_s + dice.randrange(25, 70)
