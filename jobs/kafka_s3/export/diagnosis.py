@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from shlex import quote
 from typing import Final, assert_never
 
 import msgspec
@@ -90,10 +91,11 @@ Problem = RunBlocked | ExcludedPartition | RangeFailed | TopicRejected | DeadLet
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A problem in words: what it is, and what to do."""
+    """A problem in words: what it is, and what to do. `commands`: those of `next`, as a shell takes them."""
 
     what: str
     next: str
+    commands: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.what} {self.next}".strip()
@@ -271,16 +273,19 @@ def said(problem: Problem, config: str = "CONFIG") -> Said:
         case RunBlocked(error):
             return Said(error.what, error.next.replace("CONFIG", config))
         case ExcludedPartition():
-            return Said(str(problem), _go_on(problem, config))
+            return Said(str(problem), *_go_on(problem, config))
         case RangeFailed(failed):
-            return Said(failed.reason, _try_again(failed, config))
+            run = f"kafka-s3 run {quote(config)}"
+            return Said(failed.reason, f"{_try_again(failed)}: {run}", (run,))
         case TopicRejected():
-            return Said(_rejected_text(problem), f"The commit stands. {get_back(problem, config)}")
+            text, commands = _get_back(problem, config)
+            return Said(_rejected_text(problem), f"The commit stands. {text}", commands)
         case DeadLettersUnsent(to, letters, first_seq):
+            run = f"kafka-s3 run {quote(config)}"
             return Said(
                 f"{letters:,} dead letters were not sent to topic {to}, from commit {first_seq} on.",
-                "They are safe in the bucket, and the next run sends them. To see why it cannot:"
-                f" kafka-s3 run {config}",
+                f"They are safe in the bucket, and the next run sends them. To see why it cannot: {run}",
+                (run,),
             )
         case _ as never:
             assert_never(never)
@@ -305,7 +310,7 @@ def label(problem: Problem) -> str:
 
 def noted(rejected: TopicRejected, config: str = "CONFIG") -> str:
     """Rejected records that are no problem: how many, why, and how to get them back."""
-    return f"{_rejected_text(rejected)} {get_back(rejected, config)}"
+    return f"{_rejected_text(rejected)} {_get_back(rejected, config)[0]}"
 
 
 def _rejected_text(rejected: TopicRejected) -> str:
@@ -319,43 +324,47 @@ def _rejected_text(rejected: TopicRejected) -> str:
     return f"{text}, most of them at {commonest.stage} ({commonest.records:,}): {commonest.reason.rstrip('.')}."
 
 
-def get_back(rejected: TopicRejected, config: str) -> str:
-    """How rejected records become part of the export after all."""
-    named = " ".join(f"--to {tp}={start}" for tp, start in rejected.ranges[:_PARTITIONS_NAMED])
-    more = " …" if len(rejected.ranges) > _PARTITIONS_NAMED else ""
-    return (
+def _get_back(rejected: TopicRejected, config: str) -> tuple[str, tuple[str, ...]]:
+    """How rejected records become part of the export after all, and the commands."""
+    file = quote(config)
+    named = " ".join(f"--to {quote(f'{tp}={start}')}" for tp, start in rejected.ranges[:_PARTITIONS_NAMED])
+    has_more = len(rejected.ranges) > _PARTITIONS_NAMED
+    rewind, redrive = f"kafka-s3 rewind {file} {named}", f"kafka-s3 redrive {file}"
+    text = (
         "Each is kept in full as a dead letter. If the configuration was wrong (value.converter, say), correct it and"
-        f" export them again: kafka-s3 rewind {config} {named}{more}. To send them to their topic again, or to"
-        f" another: kafka-s3 redrive {config}."
+        f" export them again: {rewind}{' …' * has_more}. To send them to their topic again, or to another: {redrive}."
     )
+    return text, (redrive,) if has_more else (rewind, redrive)
 
 
-def _try_again(failed: FailedRange, config: str) -> str:
+def _try_again(failed: FailedRange) -> str:
     match failed.stop:
         case Stop.BAD_RECORD:
             return (
                 "Every run tries it again. If all records are like this one, correct value.converter; to leave bad"
-                f" records out and keep them as dead letters, set errors.tolerance=all. Then: kafka-s3 run {config}"
+                " records out and keep them as dead letters, set errors.tolerance=all. Then"
             )
         case Stop.TOO_MANY_BAD:
-            return (
-                "Every run tries it again. Correct value.converter, or raise export.errors.fraction.max. Then:"
-                f" kafka-s3 run {config}"
-            )
+            return "Every run tries it again. Correct value.converter, or raise export.errors.fraction.max. Then"
         case Stop.OTHER:
-            return f"Every run tries it again. Once the cause is fixed: kafka-s3 run {config}"
+            return "Every run tries it again. Once the cause is fixed"
         case _ as never:
             assert_never(never)
 
 
-def _go_on(left: ExcludedPartition, config: str) -> str:
-    """The command that resolves it, or what to do where none can."""
+def _go_on(left: ExcludedPartition, config: str) -> tuple[str, tuple[str]]:
+    """What resolves it, or shows it where nothing can, and the command."""
+    file = quote(config)
     if left.anomaly is Anomaly.UNREACHABLE:
-        return f"When its broker is back: kafka-s3 run {config}"
-    if left.anomaly in (Anomaly.DELETED, Anomaly.MISSING):
-        return f"The other topics are still exported: kafka-s3 plan {config}"
-    if left.resume is None:
-        return f"Rewind to an offset before Kafka's log changed: kafka-s3 rewind {config} --to {left.tp}=OFFSET"
-    name = left.tp.topic if left.anomaly is Anomaly.RECREATED else str(left.tp)
-    policy = "export.on.topic.recreated=restart" if left.anomaly is Anomaly.RECREATED else "export.on.data.loss=record"
-    return f"To accept this and continue: kafka-s3 rewind {config} --accept {name}, or {policy} for every run"
+        lead, command = "When its broker is back", f"kafka-s3 run {file}"
+    elif left.anomaly in (Anomaly.DELETED, Anomaly.MISSING):
+        lead, command = "The other topics are still exported", f"kafka-s3 plan {file}"
+    elif left.resume is None:
+        lead = "Rewind to an offset before Kafka's log changed"
+        command = f"kafka-s3 rewind {file} --to {quote(f'{left.tp}=OFFSET')}"
+    else:
+        is_new = left.anomaly is Anomaly.RECREATED
+        command = f"kafka-s3 rewind {file} --accept {quote(left.tp.topic if is_new else str(left.tp))}"
+        policy = "export.on.topic.recreated=restart" if is_new else "export.on.data.loss=record"
+        return f"To accept this and continue: {command}, or {policy} for every run", (command,)
+    return f"{lead}: {command}", (command,)

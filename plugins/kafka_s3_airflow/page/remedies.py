@@ -5,16 +5,14 @@ What `kafka-s3 status` says comes as it is said there; the rest is Airflow's par
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
+from shlex import quote
 from typing import Final, TypedDict
 
 from kafka_s3_airflow.page.model import AirflowFacts, Connector
 
 COMMANDS_MAX: Final = 10
 _COMMAND: Final = "kafka-s3"
-#: In backticks, or up to the end of its sentence.
-_NAMED: Final = re.compile(r"`(kafka-s3 [^`]+)`|(?<![`\w])(kafka-s3 \S+ .*?)(?=[.,;:]\s|[.,;:]?$)")
 
 
 class Remedy(TypedDict):
@@ -37,10 +35,10 @@ def late(facts: AirflowFacts) -> str:
     return f"{what}, and no run is queued or running."
 
 
-def remedies(connector: Connector, state: str, why: Iterable[str], facts: AirflowFacts) -> list[Remedy]:
-    """The commands for a state, the most useful first."""
-    file = str(connector.path)
-    found = [Remedy(text="As said above:", command=each) for text in why for each in commands_in(text)]
+def remedies(connector: Connector, state: str, commands: Iterable[str], facts: AirflowFacts) -> list[Remedy]:
+    """The commands for a state, the most useful first. `commands`: those of its problems."""
+    file = quote(str(connector.path))
+    found = [Remedy(text="As said above:", command=each) for each in commands]
     match state:
         case "broken":
             found.append(Remedy(text="Correct the file, and check it:", command=f"{_COMMAND} validate {file}"))
@@ -59,13 +57,3 @@ def _of_airflow(connector: Connector, facts: AirflowFacts) -> Iterator[Remedy]:
         yield Remedy(text="Unpause the DAG:", command=f"airflow dags unpause {connector.runs_in}")
     elif facts.at_work is None:
         yield Remedy(text="Run it now:", command=f"airflow dags trigger {connector.runs_in}")
-
-
-def commands_in(text: str) -> list[str]:
-    """The commands that a message names: from their name to the end of the sentence.
-
-    >>> commands_in("Correct it: kafka-s3 rewind /a.json --to t-0=5. To see why, kafka-s3 run /a.json")
-    ['kafka-s3 rewind /a.json --to t-0=5', 'kafka-s3 run /a.json']
-    """
-    found = [quoted or bare for quoted, bare in _NAMED.findall(text)]
-    return list(dict.fromkeys(found))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypedDict
 
 from kafka_s3.dead_letter import DeadLetter
-from kafka_s3.export.diagnosis import is_of_log, is_silence, said
+from kafka_s3.export.diagnosis import Said, is_of_log, is_silence, said
 from kafka_s3.log.entries import Entry, FailedRange, Interval, ObjectEntry, Plan, RangeEntry
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.reexport import ReexportedWindow
@@ -221,7 +221,7 @@ def detail(
         **shown,
         "bucket": view.bucket if view is not None else connector.bucket,
         "log": view.where if view is not None else None,
-        "remedies": remedies(connector, str(shown["state"]), shown["why"], facts),
+        "remedies": remedies(connector, str(shown["state"]), _commands(connector, log, kafka), facts),
         "notes": list(health.notes) if health is not None else [],
         "partitions": partitions[:PARTITIONS_MAX],
         "partitions_omitted": max(0, len(partitions) - PARTITIONS_MAX),
@@ -242,7 +242,7 @@ def _state(
         return "broken" if log.is_final else "failed", [log.error]
     if log.value is None:
         return "asking", []
-    why = _problems(connector, log.value, kafka.value)
+    why = list(dict.fromkeys(map(str, _problems(connector, log.value, kafka.value))))
     if facts.run is not None and facts.run.state == "failed":
         why.append(f"The newest run of its DAG failed: {facts.run.run_id}.")
     error = kafka_error(kafka, now_ms)
@@ -259,12 +259,20 @@ def _state(
     return State.OK.value, []
 
 
-def _problems(connector: Connector, log: LogView, health: Health | None) -> list[str]:
+def _commands(connector: Connector, log: Answer[LogView], kafka: Answer[Health]) -> dict[str, None]:
+    """What to copy: only what the engine made as a command. A sentence may quote the bucket."""
+    if connector.problems or log.value is None or log.error is not None:
+        return {}
+    found = _problems(connector, log.value, kafka.value)
+    return dict.fromkeys(command for each in found for command in each.commands)
+
+
+def _problems(connector: Connector, log: LogView, health: Health | None) -> list[Said]:
     """What needs attention, as `kafka-s3 status` says it; the log's part is of the log that is shown, which may be
     newer than Kafka's answer."""
     others = [each for each in health.status.problems if not is_of_log(each)] if health is not None else []
     found = [*log.problems, *(each for each in others if not is_silence(each))]
-    return list(dict.fromkeys(str(said(each, str(connector.path))) for each in found))
+    return [said(each, str(connector.path)) for each in found]
 
 
 def kafka_error(kafka: Answer[Health], now_ms: int) -> str | None:
