@@ -30,6 +30,7 @@ LONGEST: tuple[str, ...] = (
     "tests/faults/test_kills.py",
     "tests/airflow/test_own_dags.py",
     "tests/airflow/test_spark_connect.py",
+    "tests/airflow/test_alarm_dag.py",
     "tests/airflow/test_alarms.py",
     "tests/spark/test_connect_workers.py",
     "tests/airflow/test_bad_input.py",

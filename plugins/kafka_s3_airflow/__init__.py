@@ -23,6 +23,9 @@ its description. They are looked up when they are asked for: Airflow imports thi
 - `reexport`: the DAG that exports a window again.
 - `verification`: the DAG that verifies an export.
 - `alarms`: a task that fails when a number of an export passes a bound.
+- `alarm_dag`: the DAG with one task for the alarms of all connectors.
+- `alarm_looks`: how it looks at them.
+- `alarm_notices`: what it tells of them.
 - `metrics`: health in Prometheus' text format.
 - `counters`: commits as metrics of Airflow's.
 - `page`: the page in Airflow's UI.

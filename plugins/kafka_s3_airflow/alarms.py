@@ -1,14 +1,16 @@
 """Alarms: a task that fails, with what is wrong and what to do, once a connector's numbers pass a bound.
 
-What then tells somebody is Airflow's: `on_failure_callback`, a notifier, a listener. `dags/examples/alarms.py` shows
-it. The numbers are those of `kafka-s3 status`, and mean what `kafka_s3.report.health.Health` says.
+`check` is a task for one connector, `alarms_dag` (`alarm_dag.py`) a DAG with one task for all of a folder. The numbers
+are those of `kafka-s3 status`, and mean what `kafka_s3.report.health.Health` says.
 """
 
 from __future__ import annotations
 
+import enum
 import logging
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -20,6 +22,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from kafka_s3_airflow.tasks import for_airflow
 
 if TYPE_CHECKING:
+    from kafka_s3.ports import ObjectStore
     from kafka_s3.report.health import Health
     from kafka_s3.settings.model import Settings
 
@@ -30,6 +33,22 @@ ENTRIES: Final = 20  # the newest log entries, of which the rejected fraction is
 
 class Alarm(AirflowFailException):
     """A bound was passed. Fails the task at once: a retry would find the same."""
+
+
+class AlarmKind(enum.StrEnum):
+    """What an alarm is about; together with the connector's name what tells one alarm from another."""
+
+    LAG = "lag"
+    LOSS = "loss"
+    LATE = "late"
+    REJECTED = "rejected"
+    KAFKA = "kafka"  # it does not answer
+    PROBLEMS = "problems"  # what `kafka-s3 status` says needs attention
+    BROKEN = "broken"  # the file, or what it names in Airflow, is wrong
+    UNSEEN = "unseen"  # the connector could not be looked at
+    FAILED = "failed"  # the newest run
+    VERIFY = "verify"  # the newest verification failed
+    SILENCES = "silences"  # they cannot be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +100,7 @@ def check(
         raise AirflowFailException("check() needs at least one bound.")
     with for_airflow():
         settings = load_connector(Path(connector)).settings
-        health = _look(settings)
+        health = look_with(settings)
     for note in health.notes:
         log.warning("%s: %s", settings.name, note)
     if bounds.need_kafka and health.status.kafka_error is not None:
@@ -92,24 +111,32 @@ def check(
     return _numbers(health)
 
 
-def _look(settings: Settings) -> Health:
+def look_with(settings: Settings, store_of: Callable[[Settings], ObjectStore] | None = None) -> Health:
+    """A connector's health now. `store_of`: gives its bucket, where many connectors share one."""
+    from kafka_s3.log.store import open_log
     from kafka_s3.report.health import look
-    from kafka_s3.wiring import make_broker, make_log
+    from kafka_s3.wiring import make_broker, make_store
 
+    log_of_it = open_log((store_of or make_store)(settings), settings.log_root, settings.name, settings.log_key)
     at_ms = int(time.time() * 1000)
-    return look(settings, make_log(settings), partial(make_broker, settings), at_ms=at_ms, entries_max=ENTRIES)
+    return look(settings, log_of_it, partial(make_broker, settings), at_ms=at_ms, entries_max=ENTRIES)
 
 
 def findings(health: Health, bounds: Bounds) -> list[str]:
     """Which bounds are passed: the number, the bound, and what to do."""
+    return [finding for _, finding in findings_of_kinds(health, bounds)]
+
+
+def findings_of_kinds(health: Health, bounds: Bounds) -> list[tuple[AlarmKind, str]]:
+    """The same, each with its kind."""
     found = [
-        _lag_records(health, bounds.lag_records_max),
-        _lag(health, bounds.lag_max),
-        _loss(health, bounds.loss_within),
-        _overdue(health, bounds.overdue_max),
-        _rejected(health, bounds.rejected_max),
+        (AlarmKind.LAG, _lag_records(health, bounds.lag_records_max)),
+        (AlarmKind.LAG, _lag(health, bounds.lag_max)),
+        (AlarmKind.LOSS, _loss(health, bounds.loss_within)),
+        (AlarmKind.LATE, _overdue(health, bounds.overdue_max)),
+        (AlarmKind.REJECTED, _rejected(health, bounds.rejected_max)),
     ]
-    return [finding for finding in found if finding is not None]
+    return [(kind, finding) for kind, finding in found if finding is not None]
 
 
 def _lag_records(health: Health, allowed: int | None) -> str | None:

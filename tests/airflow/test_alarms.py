@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from kafka_s3.errors import KafkaUnavailable
 from kafka_s3.ports import Broker
 from kafka_s3.report.health import Health, look
-from kafka_s3_airflow.alarms import Alarm, Bounds, check, files_in, findings
+from kafka_s3_airflow.alarms import Alarm, Bounds, check, findings
 from tests.airflow.test_integrity import serialized, write
 from tests.house.pages import blocks, page
 from tests.report.test_health import MINUTE_MS, NINE, NOW, Timed
@@ -117,28 +117,6 @@ def test_state_of_a_broker_that_is_down_is_no_finding() -> None:
     assert not Bounds(rejected_max=0.0).need_kafka
 
 
-def bag(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    from airflow.dag_processing.dagbag import DagBag
-
-    monkeypatch.setenv("KAFKA_S3_CONNECTORS", str(folder))
-    found = DagBag(str(EXAMPLE), collect_dags=True)
-    assert found.import_errors == {}
-    return found
-
-
-def test_the_example_is_a_dag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task for each kind, over the connectors of the folder; retries for outages; it can be stored."""
-    write(tmp_path, "a.properties", "a")
-    write(tmp_path, "b.properties", "b", "flush.size=none\n")
-    assert files_in(tmp_path) == [str(tmp_path / "a.properties")]
-    dag = bag(tmp_path, monkeypatch).dags["kafka_s3_alarms"]
-    dag.validate()
-    assert set(dag.task_ids) == {"connectors", "lag", "loss", "late", "rejected"}
-    assert (dag.catchup, dag.max_active_runs) == (False, 1)
-    assert all(each.on_failure_callback for each in dag.tasks)
-    assert "kafka_s3_alarms" in serialized(dag)
-
-
 def pages_python() -> list[str]:
     return blocks(page("how-to/alarms.md"), "python")
 
@@ -148,7 +126,7 @@ def test_the_pages_own_bounds_are_a_task() -> None:
     from airflow.sdk import DAG
 
     with DAG("mine", schedule=None) as dag:
-        exec(pages_python()[0], {})
+        exec(pages_python()[1], {})
     operator: Any = dag.task_dict["orders_is_ok"]
     assert operator.python_callable is check
     assert asdict(Bounds(**operator.op_kwargs)).keys() == operator.op_kwargs.keys()
@@ -160,7 +138,7 @@ def test_the_pages_deadline_can_be_stored(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.syspath_prepend(str(tmp_path))
     path = write(tmp_path, "orders.properties", "orders")
     built: dict[str, Any] = {}
-    code = pages_python()[1].replace("/opt/kafka-s3/connectors/orders.properties", str(path))
+    code = pages_python()[2].replace("/opt/kafka-s3/connectors/orders.properties", str(path))
     exec(code.replace("\n):", "\n) as dag:"), built)
     stored = serialized(built["dag"])
     assert "my_callbacks.tell_somebody" in stored
@@ -183,14 +161,19 @@ class Exported:
         producer.produce(self.topic, value, partition=0, timestamp=int((time.time() - age.total_seconds()) * 1000))
         assert producer.flush(30) == 0
 
-    def export(self) -> None:
+    def export(self, run_id: str = "run") -> None:
         from kafka_s3.export.run import run
         from kafka_s3.wiring import make_exporter, make_local_execute
         from kafka_s3_airflow.connections import load_connector
         from tests.support import request
 
         settings = load_connector(self.path).settings
-        run(make_exporter(settings), request(), make_local_execute(settings), lambda _: None)
+        run(
+            make_exporter(settings),
+            request(run_id, now_ms=int(time.time() * 1000)),
+            make_local_execute(settings),
+            lambda _: None,
+        )
 
 
 class Alarms:
@@ -217,12 +200,6 @@ class Alarms:
         path.write_text(path.read_text().replace("s3.bucket.name=archive", f"s3.bucket.name={self.bucket}"))
         return Exported(path, topic, self.kafka)
 
-    def run(self) -> dict[tuple[str, str], str]:
-        """The state of each task by its kind and its connector."""
-        dag = bag(self.folder, self.monkeypatch).dags["kafka_s3_alarms"]
-        instances = dag.test().get_task_instances()
-        return {(each.task_id, each.rendered_map_index or ""): str(each.state) for each in instances}
-
 
 @pytest.fixture
 def alarms(
@@ -234,36 +211,6 @@ def alarms(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Alarms:
     return Alarms(tmp_path, kafka, moto, bucket_name, monkeypatch)
-
-
-@pytest.mark.heavy  # the first run of a task imports for ten seconds
-def test_the_example_finds_what_is_wrong_and_nothing_else(
-    alarms: Alarms, topic_name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Of two connectors one lags, is about to lose data, is late and rejected half of its records: four tasks fail,
-    each at once and with a message to somebody; those of the other do not."""
-    well, bad = alarms.connector(f"{topic_name}-well"), alarms.connector(f"{topic_name}-bad")
-    for each in (well, bad):
-        each.produce(b'{"n": 1}')
-    bad.produce(b"{no JSON")
-    for each in (well, bad):
-        each.export()
-    bad.produce(b'{"n": 2}', age=5 * HOUR)
-    states = alarms.run()
-    kinds = ("lag", "loss", "late", "rejected")
-    assert states == {
-        ("connectors", ""): "success",
-        **{(kind, well.path.name): "success" for kind in kinds},
-        **{(kind, bad.path.name): "failed" for kind in kinds},
-    }
-    logged = capsys.readouterr().out
-    for kind in kinds:
-        assert f"ALARM {kind}: {bad.path.stem}: " in logged
-    assert "the oldest waiting record is 5 h" in logged
-    assert "within 1 d" in logged
-    assert "50.00% of the records" in logged
-    assert "up_for_retry" not in logged
-    assert SECRET not in logged
 
 
 @pytest.mark.heavy  # a broker that is down is believed to be after ten seconds
