@@ -53,9 +53,10 @@ def look_at_all(
     bounds_of: Callable[[str], Bounds],
     *,
     deadline_s: float = DEADLINE_S,
-    again_after_s: float = AGAIN_AFTER_S,
+    pause: Callable[[], None] = partial(time.sleep, AGAIN_AFTER_S),  # noqa: B008  # called below, not here
 ) -> dict[str, Looked]:
     """Every connector by its DAG's id. One that fails or hangs has an alarm that says so, and delays no other.
+    `pause`: before those that did not answer are asked again.
 
     Threads: AT_ONCE, and one for each connector that hangs. Those end with the process.
     """
@@ -72,7 +73,7 @@ def look_at_all(
         each for each in connectors if each.dag_id not in hung and not _MAY_PASS.isdisjoint(found[each.dag_id].alarms)
     ]
     if again:
-        time.sleep(again_after_s)
+        pause()
         for each, looked in answers_within(ask, again, at_once=AT_ONCE, deadline_s=deadline_s):
             found[each.dag_id] = looked or _hanging(deadline_s)
     return found

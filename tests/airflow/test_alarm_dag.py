@@ -215,10 +215,29 @@ def test_one_that_hangs_hides_no_other(alarms: Alarms, topic_name: str, monkeypa
         for each, line in ((hung, "export.aws.conn.id=aws_hung\n"), (down, "export.kafka.conn.id=kafka_down\n")):
             with each.path.open("a") as file:
                 file.write(line)
-        looks = look_at_all(connectors_in(alarms.folder), lambda _: ALL, deadline_s=20, again_after_s=0)
+        looks = look_at_all(connectors_in(alarms.folder), lambda _: ALL, deadline_s=20, pause=lambda: None)
     assert AlarmKind.LAG in looks[well.path.stem].alarms
     assert set(looks[hung.path.stem].alarms) == {AlarmKind.UNSEEN}
     assert "longer than 20 s" in looks[hung.path.stem].alarms[AlarmKind.UNSEEN]
     assert set(looks[down.path.stem].alarms) == {AlarmKind.KAFKA}
     assert AlarmKind.LAG not in looks[down.path.stem].judged
     assert SECRET not in str(looks)
+
+
+@pytest.mark.heavy  # a broker that is down is believed to be after ten seconds
+def test_a_broker_that_comes_back_raises_no_alarm(
+    alarms: Alarms, topic_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What did not answer is asked once more before anybody is told."""
+    alarms.connector(topic_name)
+    alarms.connect("127.0.0.1:9")
+    pauses: list[str] = []
+
+    def come_back() -> None:
+        pauses.append("one")
+        alarms.connect(alarms.kafka.bootstrap_servers)
+
+    looks = look_at_all(connectors_in(alarms.folder), lambda _: ALL, pause=come_back)
+    assert pauses == ["one"]
+    assert looks[topic_name].alarms == {}
+    assert AlarmKind.KAFKA in looks[topic_name].judged
