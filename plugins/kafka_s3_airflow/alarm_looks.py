@@ -55,8 +55,9 @@ def look_at_all(
     deadline_s: float = DEADLINE_S,
     pause: Callable[[], None] = partial(time.sleep, AGAIN_AFTER_S),  # noqa: B008  # called below, not here
 ) -> dict[str, Looked]:
-    """Every connector by its DAG's id. One that fails or hangs has an alarm that says so, and delays no other.
-    `pause`: before those that did not answer are asked again.
+    """Every connector by its DAG's id, in their order. One that fails or hangs has an alarm that says so.
+
+    None is delayed by another. `pause`: before those that did not answer are asked again.
 
     Threads: AT_ONCE, and one for each connector that hangs. Those end with the process.
     """
@@ -76,7 +77,7 @@ def look_at_all(
         pause()
         for each, looked in answers_within(ask, again, at_once=AT_ONCE, deadline_s=deadline_s):
             found[each.dag_id] = looked or _hanging(deadline_s)
-    return found
+    return {each.dag_id: found[each.dag_id] for each in connectors}
 
 
 def answers_within(
@@ -136,7 +137,7 @@ def _look_at(
 
 
 def _broken(connector: Connector, problems: str) -> Looked:
-    text = f"it cannot run: {problems} Correct that, then check it: kafka-s3 validate {connector.path}"
+    text = f"it cannot run.\n{problems}\nCorrect that, then check it: kafka-s3 validate {connector.path}"
     return Looked({AlarmKind.BROKEN: text}, frozenset({AlarmKind.BROKEN}))
 
 
