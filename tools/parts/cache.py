@@ -28,7 +28,7 @@ def cached(name: str, fill: Callable[[Path], None]) -> Path:
     folder = cache_directory() / name
     if folder.is_dir():
         return folder
-    with _locked(name):
+    with locked(name):
         if folder.is_dir():
             return folder
         unfinished = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=folder.parent))
@@ -42,7 +42,7 @@ def cached(name: str, fill: Callable[[Path], None]) -> Path:
 
 
 @contextlib.contextmanager
-def _locked(name: str) -> Iterator[None]:
+def locked(name: str) -> Iterator[None]:
     """Hold the lock of one name in the cache; the system lets it go when the process ends in any way."""
     with open(cache_directory() / f".{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

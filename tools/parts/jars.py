@@ -15,7 +15,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from tools.parts import digests
-from tools.parts.cache import cache_directory, cached
+from tools.parts.cache import cache_directory, cached, locked
 from tools.parts.errors import PartError
 from tools.parts.java import find_java
 from tools.parts.process import child_environment
@@ -53,14 +53,15 @@ def _retrieve(title: str, jars: Sequence[Jar], transitive: bool, folder: Path) -
     command += ["-cache", str(cache_directory() / "ivy"), "-ivy", str(description), "-confs", "default"]
     command += ["-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]"]
     try:
-        run = subprocess.run(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=child_environment(),
-            timeout=RESOLVE_TIMEOUT_S,
-        )
+        with locked("ivy"):  # two that fill Ivy's own cache at once miss each other's files
+            run = subprocess.run(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=child_environment(),
+                timeout=RESOLVE_TIMEOUT_S,
+            )
     except subprocess.TimeoutExpired as error:
         raise PartError(
             f"{title}: Ivy did not finish within {RESOLVE_TIMEOUT_S} s. Is Maven Central reachable from here? "

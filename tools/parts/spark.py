@@ -82,7 +82,7 @@ class SparkMaster(SparkDaemon):
     """A Master that answers when the constructor returns."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
-        super().__init__("spark-master")
+        super().__init__("standalone-master")
         self._port = ReservedPort()
         self.url = f"spark://{HOST}:{self._port.number}"
         try:
@@ -106,7 +106,7 @@ class SparkWorker(SparkDaemon):
     """A Worker of a Master. `work` is where each executor leaves its files, standard output and error."""
 
     def __init__(self, master: SparkMaster, cores: int, memory: str, environment: Mapping[str, str]) -> None:
-        super().__init__("spark-worker")
+        super().__init__("standalone-worker")
         self.work = self.folder / "work"
         limits = ("--cores", str(cores), "--memory", memory, "--work-dir", str(self.work))
         try:
@@ -154,7 +154,7 @@ class SparkConnectServer(Part):
     `events` is the folder of its event log. Clients have to show `token`, if it has one. Its workers have `python`.
     """
 
-    name = "spark-connect"
+    name = "connect-server"
 
     def __init__(
         self, *, cores: int = 2, token: str | None = None, python: str = sys.executable, conf: Mapping[str, str] = {}
@@ -190,14 +190,17 @@ class SparkConnectServer(Part):
         """Start it, or start it again after `kill`: on the same port, as another application."""
         home = pyspark_folder()
         options = [part for name, value in self._conf.items() for part in ("--conf", f"{name}={value}")]
+        started = submit_variables()
+        started = {**started, "SPARK_SUBMIT_OPTS": f"{started['SPARK_SUBMIT_OPTS']} -Djava.io.tmpdir={self.folder}"}
         environment = child_environment(
             SPARK_HOME=str(home),
             JAVA_HOME=str(find_java().home),
             SPARK_LOCAL_IP=HOST,
             SPARK_LOCAL_DIRS=str(self.folder),
+            TMPDIR=str(self.folder),
             PYSPARK_PYTHON=self._python,
             **({"SPARK_CONNECT_AUTHENTICATE_TOKEN": self._token} if self._token else {}),
-            **submit_variables(),
+            **started,
         )
         submit = [str(home / "bin" / "spark-submit"), "--master", self._master, "--class", CONNECT_CLASS]
         self._launch([*submit, *options, "spark-internal"], environment)
@@ -233,7 +236,7 @@ def submit_variables() -> dict[str, str]:
 
 
 def _remember(folder: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="kafka-s3-spark-") as name:
+    with tempfile.TemporaryDirectory(prefix="kafka-s3-class-data-") as name:
         program = Path(name, "application.py")
         program.write_text(_PROGRAM)
         home = pyspark_folder()
