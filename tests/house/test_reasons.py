@@ -36,13 +36,16 @@ MAKERS = {
     "Unfit",
     "Unpartitionable",
     "Unwritable",
+    "OutOfRange",
+    "TransformError",
     "ValueError",
+    "fail",
     "_TooMany",
     "_at",
     "_refused",
 }
 #: Functions whose answers hold nothing of a record that is not quoted.
-SAFE_CALLS = {"kind_and_length", "json_problem", "len", "named", "quoted"}
+SAFE_CALLS = {"kind_and_length", "json_problem", "len", "named", "quoted", "type_of"}
 #: What is looked up or counted, and names of schemas and configurations: each was looked at. A value's own numbers and
 #: texts are never among them.
 SAFE_NAMES = {
@@ -60,8 +63,10 @@ SAFE_NAMES = {
         "unit",
         "bits",
         "size",
+        "room",
     ),  # limits, places
     *("full", "name", "word", "wanted", "where", "path", "logical", "kind"),  # of schemas and configurations
+    *("letter", "part", "purpose", "shown", "source", "target", "type"),  # of options, and of Connect's types
     *("what", "why", "reason", "text", "found", "told", "which", "error", "problem"),  # made of these, or reasons
 }
 SAFE_CODE = {
@@ -96,6 +101,22 @@ SAFE_CODE = {
     "target.size",
     "type(error).__name__",
     "why.reason",
+    "', '.join(self._names)",
+    "asked.field",
+    "asked.struct",
+    "each.name",
+    "each.what",
+    "field.name",
+    "found.name",
+    "inserted.name",
+    "inserted.what",
+    "java.type_of(value)",
+    "part.value",
+    "self._back.get(shown, shown)",
+    "self._name or f'the {self._side.value}'",
+    "self._path",
+    "self._side.value",
+    "type or 'Date'",
     "zone.id",
 }
 #: Functions of a module that quote what they are given.

@@ -11,7 +11,7 @@ import pytest
 from kafka_s3.json_schema.effort import MATCHING_MAX
 from kafka_s3.json_schema.shapes import JsonSchemaError
 from kafka_s3.json_schema.validation import Validation
-from tests.json_schema.topic import JsonTopic, of
+from tests.json_schema.topic import JsonTopic, framed, of
 
 ON = {"json_fail_invalid_schema": True}
 
@@ -81,6 +81,27 @@ def test_long_lists_in_schemas_count(schema: Any, why: str) -> None:
     """Schemas that are true, dependencies of nothing, objects to compare with, patterns that are large."""
     with pytest.raises(JsonSchemaError, match=why):
         Validation(schema, {})
+
+
+def test_patterns_of_all_schemas_count_together() -> None:
+    """Of schemas that are kept at once, patterns take no more than 256 MiB; the others are looked up anew, and read."""
+    topic = JsonTopic(of(a={"type": "string"}))
+    ids = [
+        topic.registry.register(f"orders-{number}", json.dumps(many_patterns(number)), type="JSON")
+        for number in range(6)
+    ]
+    converter = topic.converter(**ON)
+    values = [framed(id, {"a": "12"}) for id in ids for _ in range(2)]
+    assert not converter([*values, *reversed(values)]).excluded
+    kept = [known.chars() for known in converter.known.values() if not isinstance(known, str)]
+    assert 1 < len(kept) < len(ids)
+    assert sum(kept) * 8 <= 2**28 < 8 * max(kept) * len(ids)
+
+
+def many_patterns(number: int) -> Any:
+    """Some 64 MiB of them: each may remember as much as a large one of them makes necessary."""
+    small = [{"pattern": f"^[0-9]{{1,{length}}}$"} for length in range(2, 33)]
+    return {**of(a={"type": "string", "allOf": [*small, {"pattern": "^.{1,300}$"}]}), "title": f"T{number}"}
 
 
 def test_where_a_large_value_is_wrong_is_not_said() -> None:

@@ -11,6 +11,18 @@ from kafka_s3.settings import Loaded, Lookups
 Load = Callable[..., Loaded]
 CANARY = "canary-4711"
 _AVRO = {"value.converter": "io.confluent.connect.avro.AvroConverter"}
+_PROTOBUF = {"value.converter": "io.confluent.connect.protobuf.ProtobufConverter"}
+_JSON_SCHEMA = {"value.converter": "io.confluent.connect.json.JsonSchemaConverter"}
+_GLUE = {"value.converter": "com.amazonaws.services.schemaregistry.kafkaconnect.AWSKafkaAvroConverter"}
+_AIVEN = {"connector.class": "io.aiven.kafka.connect.s3.AivenKafkaConnectS3SinkConnector", "storage.class": None}
+_TEMPLATE = {"partitioner.class": "kafka_s3.FieldAndTimePartitioner"}
+
+
+def _chain(type: str, **options: str) -> dict[str, str]:
+    more = {f"transforms.x.{name.replace('_', '.')}": text for name, text in options.items()}
+    return {"transforms": "x", "transforms.x.type": f"org.apache.kafka.connect.transforms.{type}", **more}
+
+
 _SOURCE = "value.converter.basic.auth.credentials.source"
 LOOKUPS = Lookups(
     env={"PASSWORD": CANARY},
@@ -50,6 +62,7 @@ def test_secrets_reach_the_settings_and_nothing_that_is_shown(load_with: Load) -
             "confluent.license": CANARY,
             "key.converter.basic.auth.user.info": CANARY,
             "producer.override.sasl.jaas.config": CANARY,
+            **_chain("InsertHeader", header="h", value_literal="${secrets:it}"),
         },
         worker={"admin.sasl.jaas.config": CANARY, "consumer.ssl.truststore.password": CANARY},
         aws_connection={"aws_session_token": CANARY},
@@ -63,6 +76,7 @@ def test_secrets_reach_the_settings_and_nothing_that_is_shown(load_with: Load) -
     assert CANARY not in _shown(loaded)
     hidden = {row.name for row in loaded.report if row.value == "[hidden]"}
     assert {"aws.access.key.id", "aws.secret.access.key", "s3.sse.kms.key.id"} <= hidden
+    assert "transforms.x.value.literal" in hidden
     assert "consumer.override.sasl.jaas.config" in hidden
 
 
@@ -100,6 +114,31 @@ def test_secrets_reach_the_settings_and_nothing_that_is_shown(load_with: Load) -
         {"consumer.override.fetch.min.bytes": "${secrets:it}"},
         {"bootstrap.servers": CANARY},
         {"transforms": "x", "transforms.x.password": CANARY},
+        {"transforms": "x", "transforms.x.type": "${secrets:it}"},
+        {"transforms": "x", "transforms.x.type": "com.example.Own", "transforms.x.token": CANARY},
+        _chain("RegexRouter", regex="(${secrets:it}", replacement="x"),
+        _chain("RegexRouter", regex="a", replacement="$9${secrets:it}"),
+        _chain("Cast$Value", spec="a:${secrets:it}"),
+        _chain("TimestampConverter$Value", target_type="unix", format="'${secrets:it}"),
+        _chain("TimestampRouter", topic_format="a", timestamp_format="'${secrets:it}"),
+        _chain("Filter", predicate="${secrets:it}"),
+        _chain("ReplaceField$Value", renames="${secrets:it}"),
+        _chain("HeaderFrom$Value", fields="a", headers="a,${secrets:it}", operation="move"),
+        {"transforms": "x", "transforms.x.type": "io.confluent.connect.transforms.Filter$Value"}
+        | {"transforms.x.filter.condition": "$..${secrets:it}", "transforms.x.filter.type": "include"},
+        {"predicates": "p", "predicates.p.type": "${secrets:it}"},
+        {**_PROTOBUF, "value.converter.schema.registry.url": f"http://u:{CANARY},x@host"},
+        {**_PROTOBUF, "value.converter.int.for.enums": "${secrets:it}"},
+        {**_JSON_SCHEMA, "value.converter.schema.registry.url": f"u:{CANARY}@host"},
+        {**_JSON_SCHEMA, "value.converter.json.fail.invalid.schema": "${secrets:it}"},
+        {**_GLUE, "value.converter.endpoint": f"https://me:{CANARY}@glue"},
+        {**_GLUE, "value.converter.secondaryDeserializer": "${secrets:it}"},
+        {**_AIVEN, "aws.secret.acces.key": CANARY},
+        {**_AIVEN, "aws.s3.endpoint": f"https://u:{CANARY}@host"},
+        {**_AIVEN, "file.name.template": "{{${secrets:it}}}"},
+        {**_TEMPLATE, "export.path.template": "{header.}${secrets:it}"},
+        {"file.name.template": "${secrets:it}"},
+        {"export.value.schema": "infer", "export.value.schema.infer.misfit": "${secrets:it}"},
         {"value.converter.schema.enable": CANARY},
         {"aws.secret.access.key": "a${x:" + CANARY + "}"},
     ],

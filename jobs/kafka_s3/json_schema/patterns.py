@@ -19,7 +19,9 @@ _SIZES: Final = tuple(4**power * 1024 for power in (2, 3, 4, 5, 6))
 #: All patterns of a schema together, and what they remember of texts while they match.
 _TOGETHER_MAX: Final = 128 * 1024 * 1024
 _REMEMBERED_MAX: Final = 64 * 1024 * 1024
-_REMEMBERED_BY_ONE: Final = 64 * 1024, 2 * 1024 * 1024
+#: By one of them: where there are very many, where all are small, and the most; and how many times its own size.
+_REMEMBERED_BY_ONE: Final = 64 * 1024, 256 * 1024, 2 * 1024 * 1024
+_REMEMBERED_TIMES: Final = 4
 #: Beside its steps, what it takes to begin with a text.
 _BEGIN: Final = 10
 
@@ -58,17 +60,22 @@ def matching_of(patterns: Iterable[str]) -> int:
     return sum(steps_of(each) + _BEGIN for each in patterns)
 
 
-def options_for(documents: Iterable[Any]) -> jsonschema_rs.RegexOptions:
-    """How the patterns of some documents are matched. `JsonSchemaError` where they cannot be."""
+def options_for(documents: Iterable[Any]) -> tuple[jsonschema_rs.RegexOptions, int]:
+    """How the patterns of some documents are matched, and the bytes that they may take. `JsonSchemaError` where they
+    cannot be."""
     patterns = {each for document in documents for each in _patterns(document)}
-    together = 0
+    together = largest = 0
     for each in sorted(patterns):
-        together += _size(each)
+        size = _size(each)
+        together += size
+        largest = max(largest, size)
         if together > _TOGETHER_MAX:
             raise JsonSchemaError(f"its {len(patterns)} patterns take too much memory together")
-    low, high = _REMEMBERED_BY_ONE
-    remembered = min(high, max(low, _REMEMBERED_MAX // max(len(patterns), 1)))
-    return jsonschema_rs.RegexOptions(size_limit=_SIZES[-1], dfa_size_limit=remembered)
+    low, small, high = _REMEMBERED_BY_ONE
+    remembered = min(high, max(small, _REMEMBERED_TIMES * largest))
+    remembered = min(remembered, max(low, _REMEMBERED_MAX // max(len(patterns), 1)))
+    options = jsonschema_rs.RegexOptions(size_limit=_SIZES[-1], dfa_size_limit=remembered)
+    return options, together + len(patterns) * remembered
 
 
 def _size(pattern: str) -> int:

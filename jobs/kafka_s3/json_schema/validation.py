@@ -35,7 +35,7 @@ _COPIED_MAX: Final = 10_000_000
 
 
 class Validation:
-    """Of values of one schema. `JsonSchemaError` where it cannot be had."""
+    """Of values of one schema. `JsonSchemaError` where it cannot be had. `kept_bytes`: what its patterns may take."""
 
     def __init__(self, root: Any, referred: Mapping[str, Any], *, ignore_modern_dialects: bool = False) -> None:
         kind = _VALIDATORS.get(dialect(root) or "", jsonschema_rs.Draft7Validator)
@@ -48,7 +48,7 @@ class Validation:
             raise JsonSchemaError(str(error)) from None
         self._effort = Effort(documents, ref_alone=kind not in _MODERN)
         self._has_choices = any(map(_has_choices, (root, *referred.values())))
-        patterns = options_for((root, *referred.values()))
+        patterns, self.kept_bytes = options_for((root, *referred.values()))
         base = root.get(word) if isinstance(root, dict) else None
         base = base if isinstance(base, str) and "://" in base else _BASE
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
@@ -120,13 +120,18 @@ class ParsedConfig:
 
     def add_quoting_problem(self, name: str, message: str) -> None:
         """As `add_problem`, of a message that says where a file or a class is: without what a variable stood for."""
-        for found in sorted(self.given[name].found if name in self.given else (), key=len, reverse=True):
-            message = message.replace(found, HIDDEN) if found.strip() else message
-        self.add_problem(name, message)
+        self.add_problem(name, without(self.given[name].found if name in self.given else (), message))
 
     def add_hidden_problem(self, name: str, message: str) -> None:
         """As `add_problem`, never with the value: it may be anything."""
         self.problems.append(Problem(name, None, message))
+
+
+def without(found: Iterable[str], message: str) -> str:
+    """A message without what variables stood for."""
+    for each in sorted(found, key=len, reverse=True):
+        message = message.replace(each, HIDDEN) if each.strip() else message
+    return message
 
 
 def show(name: str, text: str) -> str:
@@ -137,7 +142,7 @@ def show(name: str, text: str) -> str:
     """
     if name.endswith("schema.registry.url") and "@" in text:
         text = f"{HIDDEN}@{text.rpartition('@')[2]}"  # of several, all but the last: a password may hold a comma
-    elif name.endswith(("s3.proxy.url", "store.url", "s3.endpoint", "token.endpoint.url")) and "@" in text:
+    elif name.endswith(("s3.proxy.url", "store.url", ".endpoint", "token.endpoint.url")) and "@" in text:
         scheme, slashes, rest = text.rpartition("://") if "://" in text else ("", "", text)
         text = f"{scheme}{slashes}{HIDDEN}@{rest.rpartition('@')[2]}"
     return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")

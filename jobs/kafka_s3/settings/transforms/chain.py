@@ -15,7 +15,7 @@ class PredicateSettings:
 
     alias: str
     type: str
-    options: Mapping[str, Value] = field(default_factory=dict)
+    options: Mapping[str, Value] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class TransformSettings:
 
     alias: str
     type: str
-    options: Mapping[str, Value] = field(default_factory=dict)
+    options: Mapping[str, Value] = field(default_factory=dict, repr=False)
     predicate: PredicateSettings | None = None
     negate: bool = False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,7 +29,7 @@ from kafka_s3.settings.template_rules import FILE_TEMPLATE, TEMPLATE, TOPIC_FOLD
 from kafka_s3.settings.transforms import catalogue
 from kafka_s3.settings.transforms.chain import ChainSettings, PredicateSettings, TransformSettings
 from kafka_s3.settings.transforms.classes import TransformClass
-from kafka_s3.settings.validation import ParsedConfig, show
+from kafka_s3.settings.validation import ParsedConfig, show, without
 
 TRANSFORMS: Final = "transforms"
 PREDICATES: Final = "predicates"
@@ -95,13 +95,20 @@ class _Reading:
 def apply_transform_rules(config: ParsedConfig) -> None:
     """Add every problem of transforms and predicates, and what `validate` prints of them."""
     reading, chain = _read(config)
+    stood_for = {each for name, given in config.given.items() if is_member(name) for each in _parts(given.found)}
     for name, message in reading.faults:
-        config.add_hidden_problem(name, message)
+        config.add_hidden_problem(name, without(stood_for, message))
     config.rows += reading.rows
     if chain.routes:
         _routing(config)
     if any(isinstance(part, KeyField | WholeKey) for part in template_parts(config)):
         _keys_in_paths(config, chain)
+
+
+def _parts(found: Iterable[str]) -> Iterator[str]:
+    """What variables stood for, and the members of lists that it may have been."""
+    for each in found:
+        yield from (each, *(part for part in re.split(r"[,:\s]+", each) if len(part) > 3))
 
 
 def _routing(config: ParsedConfig) -> None:

@@ -84,7 +84,7 @@ class FramedAvro:
         self._columns = columns
         self._binary = binary
         self._stage = Stage.KEY_CONVERTER if key else Stage.VALUE_CONVERTER
-        self._known = KnownHeads(framing.look_up, lambda schema: schema.text)
+        self._known = KnownHeads(framing.look_up, lambda schema: len(schema.text))
 
     def __call__(self, values: Sequence[bytes | None], values_max: Mapping[int, int] | None = None) -> AvroRows:
         """`values_max`: how many values some datums may hold, where these are fewer than by their bytes."""

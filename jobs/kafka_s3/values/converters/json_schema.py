@@ -36,19 +36,22 @@ from kafka_s3.values.rows import Excluded, Stage, Tombstone, Unwritable
 TEXT_CHARS_MAX: Final = 4 * 1024 * 1024
 #: Brackets of a value within each other, where its schema may hold itself.
 NESTING_MAX: Final = 100
+#: Bytes of compiled patterns that count as one character of a schema: `KnownHeads` keeps 256 MiB of them.
+_BYTES_OF_CHAR: Final = 8
 _UNUSABLE: Final = (msgspec.DecodeError, RecursionError, KeyError, InvalidSchema, UnicodeDecodeError)
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
     """What the beginning of a value names. `named`: it in words. `id`, `version`: where the registry numbers them.
-    `problem`: why a payload is not valid, where values are validated."""
+    `problem`: why a payload is not valid, where values are validated; `kept_bytes`: what that takes to keep."""
 
     connect: ConnectSchema
     named: str
     id: int | None
     version: int | None
     problem: Callable[[bytes], str | None] | None = None
+    kept_bytes: int = 0
 
 
 class Framing(Protocol):
@@ -68,12 +71,17 @@ class _Known:
         self.named = found.named
         self.schema = Schema(schema.text, found.id, found.version)
         self._problem = found.problem
+        self._kept_bytes = found.kept_bytes
         self._decode = decoder(found.connect, fill=True)
         self.decode = self._decode if found.problem is None or self._decode is None else self._valid
         self._read = reader(found.connect, fill=True)
         self._weigher = Weigher(found.connect, columns)
         #: A payload of no more bytes than this cannot become more than is allowed.
         self.length_max = self._weigher.length_max
+
+    def chars(self) -> int:
+        """What it counts as among all that are kept."""
+        return len(self.schema.text) + self._kept_bytes // _BYTES_OF_CHAR
 
     def value(self, payload: bytes) -> Any:
         """The plain value of a payload, `None` for null; `InvalidSchema` with the reason if it has none."""
@@ -132,7 +140,7 @@ class FramedJson:
         self._columns = columns
         self._stage = Stage.KEY_CONVERTER if key else Stage.VALUE_CONVERTER
         #: What the beginning of a value names, or why that is nothing.
-        self.known: KnownHeads[_Known] = KnownHeads(self._look_up, lambda known: known.schema.text)
+        self.known: KnownHeads[_Known] = KnownHeads(self._look_up, _Known.chars)
 
     def __call__(self, values: Sequence[bytes | None]) -> ValueRows:
         plain: list[Any] = []
@@ -226,13 +234,14 @@ class _Confluent:
         schemas = Schemas(root, referred, ignore_modern_dialects=self._options.ignore_modern_dialects)
         version = self._registry_head.version(id, lambda: _title(root))
         connect = connect_schema(schemas, self._options, version)
-        problem = None
+        problem, kept_bytes = None, 0
         if self._options.json_fail_invalid_schema:
             from kafka_s3.json_schema.validation import Validation
 
             modern = self._options.ignore_modern_dialects
-            problem = Validation(root, referred, ignore_modern_dialects=modern).problem
-        return Named(connect, f"the id {id}", id, version, problem)
+            validation = Validation(root, referred, ignore_modern_dialects=modern)
+            problem, kept_bytes = validation.problem, validation.kept_bytes
+        return Named(connect, f"the id {id}", id, version, problem, kept_bytes)
 
 
 def _title(root: Any) -> str:

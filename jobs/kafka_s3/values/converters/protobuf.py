@@ -71,7 +71,7 @@ class FramedProtobuf:
         self._framing = framing
         self._columns = columns
         self._stage = Stage.KEY_CONVERTER if key else Stage.VALUE_CONVERTER
-        self._known = KnownHeads(framing.look_up, lambda found: found.schema.text)
+        self._known = KnownHeads(framing.look_up, lambda found: len(found.schema.text))
 
     def __call__(self, values: Sequence[bytes | None]) -> AvroRows:
         excluded: dict[int, Excluded] = {}

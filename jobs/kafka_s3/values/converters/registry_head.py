@@ -71,19 +71,19 @@ class RegistryHead:
 class KnownHeads(dict[bytes, T | str]):
     """What values' heads stand for, or why for nothing: looked up once, and then found as fast as a dictionary can.
 
-    Memory: 10,000 of them, of at most 32 Mi characters together (`text_of` is asked for those); beyond either all are
-    looked up anew.
+    Memory: 10,000 of them, of at most 32 Mi characters together (`chars_of` is asked for those, and counts what is kept
+    beside a text as characters); beyond either all are looked up anew.
     """
 
-    def __init__(self, look_up: Callable[[bytes], T | str], text_of: Callable[[T], str]) -> None:
+    def __init__(self, look_up: Callable[[bytes], T | str], chars_of: Callable[[T], int]) -> None:
         super().__init__()
         self._look_up = look_up
-        self._text_of = text_of
+        self._chars_of = chars_of
         self._chars = 0
 
     def __missing__(self, head: bytes) -> T | str:
         found = self._look_up(head)
-        chars = len(found if isinstance(found, str) else self._text_of(found))
+        chars = len(found) if isinstance(found, str) else self._chars_of(found)
         if len(self) >= _HEADS_MAX or self._chars + chars > _CHARS_MAX:
             self.clear()
             self._chars = 0

@@ -78,7 +78,7 @@ class Flatten:
             if type(value) is dict:
                 self._collect(value, name, made)
             elif isinstance(value, java.Moment):
-                raise TransformError(f"a date without a schema cannot be flattened (field {name})")
+                raise TransformError("a date without a schema cannot be flattened")
             else:
                 made[name] = value
 
