@@ -12,15 +12,26 @@ CANARY = "canary-of-a-secret"
 
 
 def test_a_good_file_shows_value_source_and_meaning(tmp_path: Path) -> None:
-    """Every property in effect is a row with its value, where it comes from and what it means; exit status 0."""
+    """Every property that is set is a row with its value, where it comes from and what it means; exit status 0."""
     config = write_properties(tmp_path / "orders.properties", PLAIN)
     result = call("validate", config)
     assert result.exit_code == 0, result.output
     rows = [line for line in result.stdout.splitlines() if line.startswith("flush.size ")]
     words = "flush.size 3 connector file Maximum number of records per object."
     assert [row.split() for row in rows] == [words.split()]
-    assert "topics.dir" in result.stdout
     assert f"{config} is valid" in result.stdout
+
+
+def test_defaults_are_shown_when_asked_for(tmp_path: Path) -> None:
+    """Without --all the table has what the files set; the last line counts the rest. No line ends in blanks."""
+    config = write_properties(tmp_path / "orders.properties", PLAIN)
+    short, whole = call("validate", config).stdout, call("validate", config, "--all").stdout
+    assert "topics.dir" not in short
+    assert "\ntopics.dir " in whole
+    rows = [line for line in whole.splitlines() if "  default  " in line]
+    assert f", {len(rows)} of them by default (--all shows them)." in short
+    assert "--all" not in whole
+    assert not [line for line in (short + whole).splitlines() if line != line.rstrip()]
 
 
 def test_ignored_properties_are_listed_with_their_reason(tmp_path: Path) -> None:
@@ -175,7 +186,7 @@ def test_a_time_based_file_shows_what_applies(tmp_path: Path) -> None:
     ignored = {"partition.field.name": "f", "timestamp.field": "at", "rotate.file.on.partition.change": "false"}
     config = write_properties(tmp_path / "orders.properties", {**PLAIN, **_TIME_BASED, **ignored})
     write_properties(tmp_path / "worker.properties", {"bootstrap.servers": "b:9092", "offset.storage.topic": "o"})
-    result = call("validate", config)
+    result = call("validate", config, "--all")
     assert result.exit_code == 0, result.output
     effective, _, others = result.stdout.partition("Accepted, without effect")
     rows = _table(effective)

@@ -155,7 +155,13 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     for row in rows:
         # Not markup: a value from a file must not colour or link anything.
         table.add_row(*(Text(printable(str(cell))) for cell in row))
-    console.print(table)
+    if terminal:
+        console.print(table)
+        return
+    with console.capture() as capture:
+        console.print(table)
+    for line in capture.get().splitlines():
+        echo(line.rstrip())
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

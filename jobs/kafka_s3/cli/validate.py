@@ -13,6 +13,7 @@ from kafka_s3.joda.zones import zone
 from kafka_s3.settings import Loaded, Settings
 from kafka_s3.settings.paths import TimePartitioner
 from kafka_s3.settings.values import NullValues
+from kafka_s3.settings.variables import Source
 from kafka_s3.write.routing import ObjectRouter
 
 _SAMPLE_MS = 1_709_214_417_678  # no two parts of this time are equal: a path shows which letters mean what
@@ -25,12 +26,13 @@ _SAMPLE_MS = 1_709_214_417_678  # no two parts of this time are equal: a path sh
     is_flag=True,
     help="Also insist on what may be known only where the export runs: bootstrap.servers and every variable.",
 )
+@click.option("--all", "all_", is_flag=True, help="Also print the properties that have their default.")
 @as_json
-def command(config: Path, worker: Path | None, complete: bool, json_: bool) -> None:
-    """Print every property of CONFIG with its value, where that comes from and what it means.
+def command(config: Path, worker: Path | None, complete: bool, all_: bool, json_: bool) -> None:
+    """Print what CONFIG sets: each property with its value, where that comes from and what it means.
 
     If anything is wrong, print every problem instead (property, value, what is allowed) and exit with 1. Reads
-    files and the environment only: no Kafka, no S3. Secrets show as [hidden].
+    files and the environment only: no Kafka, no S3. Secrets show as [hidden]. --json always prints the defaults, too.
     """
     try:
         loaded = load_configuration(config, worker, offline=not complete)
@@ -53,16 +55,17 @@ def command(config: Path, worker: Path | None, complete: bool, json_: bool) -> N
         ]
         print_json({"valid": True, "name": loaded.settings.name, "properties": rows, "notes": _notes(loaded)})
         return
-    _print(config, loaded)
+    _print(config, loaded, with_defaults=all_)
 
 
-def _print(config: Path, loaded: Loaded) -> None:
+def _print(config: Path, loaded: Loaded, *, with_defaults: bool) -> None:
     used = [row for row in loaded.report if not row.ignored]
+    shown = [row for row in used if with_defaults or row.source != Source.DEFAULT.value]
     ignored = [row for row in loaded.report if row.ignored]
     print_table(
         f"Connector {loaded.settings.name}",
         ("property", "value", "source", "meaning"),
-        [(row.name, row.value, row.source, row.meaning) for row in used],
+        [(row.name, row.value, row.source, row.meaning) for row in shown],
     )
     if ignored:
         echo()
@@ -74,7 +77,12 @@ def _print(config: Path, loaded: Loaded) -> None:
     echo()
     for note in _notes(loaded):
         echo(f"Note: {note}")
-    echo(f"{config} is valid: {count(len(used), 'property', 'properties')} in effect.")
+    defaults = len(used) - len(shown)
+    echo(f"{config} is valid: {count(len(used), 'property', 'properties')} in effect{_of_those(defaults)}.")
+
+
+def _of_those(defaults: int) -> str:
+    return f", {defaults} of them by default (--all shows them)" if defaults else ""
 
 
 def _beside(settings: Settings) -> list[str]:
