@@ -87,9 +87,12 @@ def main() -> int:
         if arguments.only in (None, "fixed"):
             small_runs(bench, arguments.repetitions)
             fixed(kafka, arguments.repetitions)
-            from bench.page import page  # needs a browser's driver, which nothing else here does
+            from bench.page import NoChromium, page  # needs a browser's driver, which nothing else here does
 
-            page(arguments.repetitions)
+            try:
+                page(arguments.repetitions)
+            except NoChromium as missing:
+                console.print(str(missing))
         if arguments.only in (None, "flood"):
             from bench.flood import flood
 

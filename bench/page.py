@@ -1,19 +1,23 @@
 """The page: how soon it can be looked at, and how soon its data is there, over many connectors and a long log.
 
 A real api-server, a real Chromium, a broker and a store on this machine. Printed, never asserted; the goals are 1 s to
-the first paint and 300 ms for data once the page has been looked at.
+the first paint and 300 ms for data once the page has been looked at:
+
+    .venv/bin/python -m bench.page [REPETITIONS [CONNECTORS]]
 """
 
+import contextlib
 import json
 import shutil
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 from rich.table import Table
 
 from bench.output import console, spread
@@ -32,25 +36,54 @@ _PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 _LIST, _ROWS = "tbody tr[data-dag]", "table[aria-label=Commits] > tbody > tr"
 
 
-def page(repetitions: int = REPETITIONS) -> None:
-    """Print the table."""
+class NoChromium(Exception):
+    """There is no browser to measure with."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """An api-server with the page, a browser to look at it, and a token of who may."""
+
+    airflow: Airflow
+    browser: Browser
+    token: str
+
+    @property
+    def url(self) -> str:
+        return f"{self.airflow.url}/kafka-s3/"
+
+    def window(self) -> Page:
+        window = self.browser.new_page()
+        window.context.add_cookies([{"name": "_token", "value": self.token, "url": self.airflow.url}])
+        return window
+
+
+@contextlib.contextmanager
+def served(
+    connectors: int, others: Mapping[str, int] | None = None, more: Mapping[str, str] | None = None
+) -> Iterator[Served]:
+    """So many connectors, behind a real api-server. `others`: commits of those with another log; `more`: Airflow's
+    own settings.
+    """
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
-        console.print("The page is not measured: there is no Chromium on PATH (apt-get install chromium).")
-        return
+        raise NoChromium("The page is not measured: there is no Chromium on PATH (apt-get install chromium).")
     server = MotoServer if VersityGateway.available() else VersityGateway
     with tempfile.TemporaryDirectory() as name, KafkaBroker() as kafka, server() as store:
         folder = Path(name)
         (folder / "connectors").mkdir()
         show = Showcase(folder / "connectors", kafka, store)
-        fill(show, CONNECTORS, SHORT, {LONG: COMMITS})
-        with Airflow(show.environment(folder / "airflow"), triggerer=False) as airflow, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            token = token_of(airflow)
-            window = browser.new_page()
-            window.context.add_cookies([{"name": "_token", "value": token, "url": airflow.url}])
-            _measure(f"{airflow.url}/kafka-s3/", token, window, repetitions)
+        fill(show, connectors, SHORT, others)
+        with Airflow(show.environment(folder / "airflow", more), triggerer=False) as airflow, sync_playwright() as play:
+            browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            yield Served(airflow, browser, token_of(airflow))
             browser.close()
+
+
+def page(repetitions: int = REPETITIONS, connectors: int = CONNECTORS) -> None:
+    """Print the table."""
+    with served(connectors, {LONG: COMMITS}) as shown:
+        _measure(shown.url, shown.token, shown.window(), repetitions, connectors)
 
 
 def fill(show: Showcase, connectors: int, commits: int, others: Mapping[str, int] | None = None) -> None:
@@ -74,8 +107,8 @@ def token_of(airflow: Airflow) -> str:
         return str(json.load(answer)["access_token"])
 
 
-def _measure(url: str, token: str, window: Page, repetitions: int) -> None:
-    table = Table(title=f"The page: {CONNECTORS} connectors, {COMMITS:,} commits in one", title_justify="left")
+def _measure(url: str, token: str, window: Page, repetitions: int, connectors: int) -> None:
+    table = Table(title=f"The page: {connectors} connectors, {COMMITS:,} commits in one", title_justify="left")
     for name in ("", "first, ms", "then: min/median/max, ms"):
         table.add_column(name)
     one = f"api/connectors/{LONG}"
@@ -138,4 +171,4 @@ def _painted(window: Page, url: str, selector: str) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    page(int(sys.argv[1]) if len(sys.argv) > 1 else REPETITIONS)
+    page(*map(int, sys.argv[1:]))
