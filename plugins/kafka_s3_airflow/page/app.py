@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 from importlib.resources import files
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from airflow.api_fastapi.core_api.security import GetUserDep
 from airflow.configuration import conf
@@ -23,7 +23,16 @@ from kafka_s3.wiring import make_broker, make_store
 from kafka_s3_airflow.connections import load_connector
 from kafka_s3_airflow.page import access, runs, views
 from kafka_s3_airflow.page.answers import Rows, listed, tagged
-from kafka_s3_airflow.page.background_answers import Answer
+from kafka_s3_airflow.page.at_hand import (
+    PAGE_WAIT_S,
+    ObserverDep,
+    OneDep,
+    ThreadsDep,
+    VisibleDep,
+    answered,
+    authenticated,
+    seq_of,
+)
 from kafka_s3_airflow.page.folder import Folder, bundle_folders, folder_of
 from kafka_s3_airflow.page.headers import Headers
 from kafka_s3_airflow.page.history import Page
@@ -38,7 +47,6 @@ from kafka_s3_airflow.verification import verify_id
 
 #: A log that answers slowly is asked for in the background; the browser comes back for the answer.
 WAIT_S: Final = 0.5
-PAGE_WAIT_S: Final = 2.0
 BUSY: Final = "The page is busy: its questions to buckets and brokers wait for answers. Try again in a moment."
 _STATIC: Final = {
     "": ("page.html", "text/html; charset=utf-8"),
@@ -48,10 +56,6 @@ _STATIC: Final = {
         for name in ("page.js", "nodes.js", "data.js", "list.js", "one.js")
     },
 }
-
-
-async def authenticated(user: GetUserDep) -> None:
-    """Whoever asks is logged in: Airflow's own `requires_authenticated`, without a thread of Starlette's."""
 
 
 pages = APIRouter(dependencies=[Depends(authenticated)])
@@ -87,37 +91,6 @@ def observer_of_airflow() -> Observer:
         find_facts=runs.find_facts,
         now_ms=lambda: int(time.time() * 1000),
     )
-
-
-# What every route has at hand. Coroutines, or FastAPI would run them in Starlette's threads.
-
-
-async def observer_of(request: Request) -> Observer:
-    observer: Observer = request.app.state.observer
-    return observer
-
-
-async def threads_of(request: Request) -> PageThreads:  # a coroutine: FastAPI runs anything else in Starlette's threads
-    threads: PageThreads = request.app.state.threads
-    return threads
-
-
-ObserverDep = Annotated[Observer, Depends(observer_of)]
-ThreadsDep = Annotated[PageThreads, Depends(threads_of)]
-
-
-async def visible(user: GetUserDep, observer: ObserverDep, threads: ThreadsDep) -> list[Connector]:
-    """The connectors whose DAG the user may read."""
-    return await threads.run(access.visible_to, user, observer)
-
-
-async def one(dag_id: str, request: Request, user: GetUserDep, observer: ObserverDep, threads: ThreadsDep) -> Connector:
-    """A connector whose DAG the user may read."""
-    return await threads.run(access.readable, dag_id, request, user, observer)
-
-
-VisibleDep = Annotated[list[Connector], Depends(visible)]
-OneDep = Annotated[Connector, Depends(one)]
 
 
 # What the browser gets.
@@ -219,7 +192,7 @@ async def commits(
     if run_id is not None:
         span_ms = await threads.run(_span_of, dag_id, run_id, user, observer.now_ms())
     answer = await observer.commits(CommitsWanted(shown.dag_id, before, run_id, span_ms), PAGE_WAIT_S)
-    return await threads.run(_answered, request, answer, functools.partial(_commits, dag_id, user), shown, observer)
+    return await threads.run(answered, request, answer, functools.partial(_commits, dag_id, user), shown, observer)
 
 
 def _span_of(dag_id: str, run_id: str, user: Any, now_ms: int) -> tuple[int, int] | None:
@@ -244,15 +217,15 @@ def _with_runs(rows: Iterable[Any], dag_id: str, user: Any) -> list[dict[str, An
 @pages.get("/api/connectors/{dag_id}/commits/{seq}")
 async def commit(request: Request, shown: OneDep, observer: ObserverDep, threads: ThreadsDep, seq: int) -> Response:
     """The ranges and objects of one commit."""
-    answer = await observer.entry(EntryWanted(shown.dag_id, _seq(seq)), PAGE_WAIT_S)
-    return await threads.run(_answered, request, answer, dict, shown, observer)
+    answer = await observer.entry(EntryWanted(shown.dag_id, seq_of(seq)), PAGE_WAIT_S)
+    return await threads.run(answered, request, answer, dict, shown, observer)
 
 
 @pages.get("/api/connectors/{dag_id}/commits/{seq}/rejected")
 async def rejected(request: Request, shown: OneDep, observer: ObserverDep, threads: ThreadsDep, seq: int) -> Response:
     """Why records of one commit were refused."""
-    answer = await observer.letters(EntryWanted(shown.dag_id, _seq(seq)), PAGE_WAIT_S)
-    return await threads.run(_answered, request, answer, dict, shown, observer)
+    answer = await observer.letters(EntryWanted(shown.dag_id, seq_of(seq)), PAGE_WAIT_S)
+    return await threads.run(answered, request, answer, dict, shown, observer)
 
 
 @pages.get("/api/connectors/{dag_id}/windows")
@@ -266,7 +239,7 @@ async def windows(
         return {**found, "windows": _with_runs(found["windows"], own, user)}
 
     answer = await observer.windows(shown.dag_id, PAGE_WAIT_S)
-    return await threads.run(_answered, request, answer, show, shown, observer)
+    return await threads.run(answered, request, answer, show, shown, observer)
 
 
 @pages.get("/metrics")
@@ -274,24 +247,6 @@ async def metrics(shown: VisibleDep, observer: ObserverDep, threads: ThreadsDep)
     """The connectors that the user may see, as Prometheus reads them."""
     await observer.look_over(shown, SCRAPE_WAIT_S, for_news=True)
     return Response(await threads.run(scraped, shown, observer), media_type=CONTENT_TYPE)
-
-
-def _seq(seq: int) -> int:
-    if not 0 <= seq < 10**18:
-        raise HTTPException(422, f"{seq} is not the number of a log entry.")
-    return seq
-
-
-def _answered(request: Request, answer: Answer[Any], show: Any, connector: Connector, observer: Observer) -> Response:
-    """An answer, or that it is still awaited, or why there is none. Raises `Busy` for a question that was not taken."""
-    if answer.value is not None:
-        is_old = answer.open_ms is not None or answer.error is not None
-        found = {"pending": False, "error": answer.error, "at_ms": answer.at_ms, "is_old": is_old, **show(answer.value)}
-    elif answer.is_refused and answer.is_first:
-        raise Busy
-    else:
-        found = {"pending": answer.error is None, "error": answer.error}
-    return tagged(request, observer.now_ms(), observer.conceal(connector, found))
 
 
 # Last: whatever has no route is as unreadable without a login as what has one.
