@@ -95,5 +95,6 @@ def everything(connector: str, count: int) -> list[str]:
         f"{one}/commits?run_id=run-{{n}}",
         "/kafka-s3/metrics",
         f"{one}/commits/7",
+        f"{one}/charts?commits={{n}}",
     )
     return [kinds[number % len(kinds)].format(n=100 + number) for number in range(count)]

@@ -27,9 +27,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore")]
 BOUND_MS = 60_000
 PHONE = {"width": 360, "height": 740}
 ROUTES = (
-    *("", "page.css", "page.js", "nodes.js", "data.js", "list.js", "one.js"),
+    *("", "page.css", "page.js", "nodes.js", "data.js", "list.js", "one.js", "charts.js", "plots.js"),
     *("api/connectors", "api/connectors/orders", "api/connectors/orders/commits"),
-    "api/connectors/orders/windows",
+    *("api/connectors/orders/windows", "api/connectors/orders/charts?per=day"),
     *("api/connectors/orders/commits/1", "api/connectors/poisoned/commits/1/rejected", "metrics", "no-such-thing"),
 )
 
@@ -108,6 +108,7 @@ def test_a_guest_sees_what_he_may_read(place: PageServer, chromium: Browser) -> 
         "poisoned",
         "poisoned/commits",
         "poisoned/windows",
+        "poisoned/charts",
         "poisoned/commits/1",
         "poisoned/commits/1/rejected",
         "no-connector",

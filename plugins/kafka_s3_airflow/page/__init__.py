@@ -13,6 +13,12 @@
 - `model`: what the page knows of a connector.
 - `runs`: asks Airflow's database about runs.
 - `history`: the commits of a connector, a page at a time.
+- `commit_facts`: the numbers of each commit, read once and kept packed.
+- `entry_schemas`: under which schemas a commit's values were written.
+- `charts`: commits by hour, day and month.
+- `lags`: what waited in Kafka, each time that it answered.
+- `over_time`: the routes of these.
+- `at_hand`: what every route has at hand.
 - `views`: all that as the plain values that the browser gets.
 - `remedies`: what to do about a state, as commands.
 - `scrape`: all that as metrics.

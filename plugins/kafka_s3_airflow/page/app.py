@@ -21,7 +21,7 @@ from fastapi.responses import JSONResponse
 
 from kafka_s3.wiring import make_broker, make_store
 from kafka_s3_airflow.connections import load_connector
-from kafka_s3_airflow.page import access, runs, views
+from kafka_s3_airflow.page import access, over_time, runs, views
 from kafka_s3_airflow.page.answers import Rows, listed, tagged
 from kafka_s3_airflow.page.at_hand import (
     PAGE_WAIT_S,
@@ -39,6 +39,7 @@ from kafka_s3_airflow.page.history import Page
 from kafka_s3_airflow.page.model import AirflowFacts, Connector
 from kafka_s3_airflow.page.mount import Asgi
 from kafka_s3_airflow.page.observer import CONNECTORS_MAX, CommitsWanted, EntryWanted, Observer
+from kafka_s3_airflow.page.over_time import Charts
 from kafka_s3_airflow.page.scrape import CONTENT_TYPE, scraped
 from kafka_s3_airflow.page.scrape import WAIT_S as SCRAPE_WAIT_S
 from kafka_s3_airflow.page.thread_pool import RETRY_AFTER_S, Busy, PageThreads
@@ -53,7 +54,7 @@ _STATIC: Final = {
     "page.css": ("page.css", "text/css; charset=utf-8"),
     **{
         name: (name, "text/javascript; charset=utf-8")
-        for name in ("page.js", "nodes.js", "data.js", "list.js", "one.js")
+        for name in ("page.js", "nodes.js", "data.js", "list.js", "one.js", "charts.js", "plots.js")
     },
 }
 
@@ -72,8 +73,10 @@ def make_app(observer: Observer) -> Asgi:
     made.state.observer = observer
     made.state.threads = PageThreads()
     made.state.rows = Rows(CONNECTORS_MAX)
+    made.state.charts = Charts(observer)
     made.add_exception_handler(Busy, _busy)
-    made.include_router(pages)
+    made.include_router(over_time.routes)
+    made.include_router(pages)  # last: it has what has no route
     return Headers(made)
 
 

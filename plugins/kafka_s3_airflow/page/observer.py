@@ -1,7 +1,7 @@
 """What the page knows: asked in the background by a few threads, and kept for a moment.
 
 Nothing here waits for Kafka, and for a bucket only as long as the caller says. All of it is of this process alone.
-Threads: the sum of `at_once` below, 29, whatever is asked.
+Threads: the sum of `at_once` below, 29, whatever is asked; charts have two more.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from kafka_s3_airflow.page.background_answers import Answer, BackgroundAnswers, 
 from kafka_s3_airflow.page.folder import Folder
 from kafka_s3_airflow.page.hiding import concealed
 from kafka_s3_airflow.page.history import History, Page, Rows
+from kafka_s3_airflow.page.lags import Lag, Lags
 from kafka_s3_airflow.page.model import AirflowFacts, Connector, JudgedBy, LogView
 from kafka_s3_airflow.page.remembered_entries import EntriesKept, RememberedEntries
 from kafka_s3_airflow.page.views import commit_detail, letter_view, window_view
@@ -74,7 +75,7 @@ class EntryWanted:
 
 
 @dataclass(slots=True, repr=False)
-class _Loaded:
+class Loaded:
     """A connector's settings, secrets among them, and its bucket, since when."""
 
     connector: Connector
@@ -104,8 +105,9 @@ class Observer:
         self._find_facts = find_facts
         self.now_ms = now_ms
         self._lock = threading.Lock()
-        self._loaded: dict[str, _Loaded] = {}
+        self._loaded: dict[str, Loaded] = {}
         self._rows = Rows()
+        self.lags = Lags()
         self._entries_kept = EntriesKept()
         self._logs: BackgroundAnswers[str, LogView] = BackgroundAnswers(
             self._read_anew_after_errors(self._look_at_log), fresh_ms=LOG_FRESH_MS, limits=_LOGS, now_ms=now_ms
@@ -256,8 +258,8 @@ class Observer:
 
     def _look_at_log(self, dag_id: str) -> LogView:
         """Where nothing new was committed it costs a LIST, and a GET of the plan that may be open."""
-        loaded = self._of(dag_id)
-        history = self._history(loaded)
+        loaded = self.loaded(dag_id)
+        history = self.history(loaded)
         page = history.page(None, LOG_ENTRIES)
         newest = page.rows[0] if page.rows else None
         known = self._logs.known(dag_id)
@@ -278,7 +280,7 @@ class Observer:
         )
 
     @staticmethod
-    def _problems(loaded: _Loaded, log: Log, known: LogView | None) -> tuple[Problem, ...]:
+    def _problems(loaded: Loaded, log: Log, known: LogView | None) -> tuple[Problem, ...]:
         """What the log says needs attention: of one that was looked at already only dead letters may be sent since."""
         is_same = known is not None and known.judged_by == _judged_by(loaded.settings)
         if known is not None and is_same and not any(isinstance(each, DeadLettersUnsent) for each in known.problems):
@@ -287,7 +289,7 @@ class Observer:
 
     def _ask_kafka(self, dag_id: str) -> Health:
         """Raises where Kafka did not answer, so that its last answer is kept, with its age."""
-        loaded = self._of(dag_id)
+        loaded = self.loaded(dag_id)
         if loaded.settings.kafka.refused:
             raise ConfigurationError(" ".join(loaded.settings.kafka.refused))
         health = look(
@@ -299,17 +301,19 @@ class Observer:
         )
         if health.status.kafka_error is not None and health.status.is_kafka_silent:
             raise KafkaUnavailable(health.status.kafka_error)
+        if health.lag_records is not None:
+            self.lags.add(dag_id, Lag(health.at_ms, health.lag_records, health.lag_ms))
         return health
 
     def _read_page(self, wanted: CommitsWanted) -> Page:
-        history = self._history(self._of(wanted.dag_id))
+        history = self.history(self.loaded(wanted.dag_id))
         if wanted.run_id is None:
             return history.page(wanted.before)
         newest = history.log.newest()
         return history.of_run(wanted.run_id, wanted.span_ms, newest.entry.seq if newest is not None else -1)
 
     def _read_entry(self, wanted: EntryWanted) -> dict[str, object]:
-        loaded = self._of(wanted.dag_id)
+        loaded = self.loaded(wanted.dag_id)
         committed = _log(loaded).entry(wanted.seq)
         if committed is None:
             raise ConfigurationError(f"The log has no entry {wanted.seq}.")
@@ -317,7 +321,7 @@ class Observer:
 
     def _read_letters(self, wanted: EntryWanted) -> dict[str, object]:
         """The first refused records of a commit. Memory: what `read_letters` says."""
-        log = _log(self._of(wanted.dag_id))
+        log = _log(self.loaded(wanted.dag_id))
         committed = log.entry(wanted.seq)
         found: list[dict[str, object]] = []
         too_large = 0
@@ -332,22 +336,23 @@ class Observer:
         return {"letters": found, "letters_max": LETTERS_MAX, "too_large": too_large}
 
     def _list_windows(self, dag_id: str) -> dict[str, object]:
-        loaded = self._of(dag_id)
+        loaded = self.loaded(dag_id)
         found = windows(loaded.settings, loaded.store, WINDOWS_MAX)
         return {"windows": [window_view(each) for each in found], "windows_max": WINDOWS_MAX}
 
-    def _history(self, loaded: _Loaded) -> History:
+    def history(self, loaded: Loaded) -> History:
+        """The log's commits, a page at a time; for a thread."""
         s3 = loaded.settings.s3
         return History(self._remembered(loaded), self._rows, f"{s3.endpoint_url or s3.region} {s3.bucket}")
 
-    def _remembered(self, loaded: _Loaded) -> Log:
+    def _remembered(self, loaded: Loaded) -> Log:
         """The log for one look, which reads what an earlier one did not."""
         log, s3 = _log(loaded), loaded.settings.s3
         where = f"{s3.endpoint_url or s3.region} {s3.bucket}"
         store = RememberedEntries(log.store, where, log.layout.log_prefix, self._entries_kept)
         return replace(log, store=cast("ObjectStore", store))
 
-    def _of(self, dag_id: str) -> _Loaded:
+    def loaded(self, dag_id: str) -> Loaded:
         """A connector's settings and bucket; `ConfigurationError` with everything that is wrong."""
         connector = self._folder.named(dag_id)
         if connector is None:
@@ -361,13 +366,13 @@ class Observer:
         with self._lock:
             same = (each.store for each in self._loaded.values() if each.settings.s3 == settings.s3)
             store = next(same, None)
-        loaded = _Loaded(connector, settings, store or self._make_store(settings), now_ms)
+        loaded = Loaded(connector, settings, store or self._make_store(settings), now_ms)
         with self._lock:
             self._loaded[dag_id] = loaded
         return loaded
 
 
-def _log(loaded: _Loaded) -> Log:
+def _log(loaded: Loaded) -> Log:
     """Found once for a while: a log that is begun anew is shown when the settings are read again."""
     settings = loaded.settings
     log = loaded.log or open_log(loaded.store, settings.log_root, settings.name, settings.log_key)

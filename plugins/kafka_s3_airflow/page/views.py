@@ -16,6 +16,7 @@ from kafka_s3.ranges import TopicPartition
 from kafka_s3.reexport import ReexportedWindow
 from kafka_s3.report.health import Health, State
 from kafka_s3_airflow.page.background_answers import Answer
+from kafka_s3_airflow.page.entry_schemas import schemas_of
 from kafka_s3_airflow.page.model import AirflowFacts, Connector, LogView
 from kafka_s3_airflow.page.remedies import late, remedies
 
@@ -49,6 +50,7 @@ class CommitRow(TypedDict):
     filtered: int
     skipped: int
     topics: list[str]
+    schemas: dict[str, str]
     failed: list[str]
     gaps: list[str]
     restarts: list[str]
@@ -87,6 +89,7 @@ def commit_row(entry: Entry, planned_ms: int | None, at_ms: int | None) -> Commi
         "filtered": sum(done.filtered for done in ranges),
         "skipped": sum(done.skipped_offsets for done in ranges),
         "topics": sorted({done.topic for done in ranges})[:SAID_MAX],
+        "schemas": schemas_of(entry),
         "failed": failed[:SAID_MAX],
         "gaps": gaps[:SAID_MAX],
         "restarts": restarts[:SAID_MAX],
@@ -116,6 +119,7 @@ def damaged_row(seq: int, at_ms: int | None, error: str) -> CommitRow:
         "filtered": 0,
         "skipped": 0,
         "topics": [],
+        "schemas": {},
         "failed": [],
         "gaps": [],
         "restarts": [],

@@ -101,7 +101,12 @@ export function now() {
   return Date.now() + aheadMs;
 }
 
-export function instant(ms, zone = way === "here" ? HERE : "UTC") {
+// The zone of times that are written out.
+export function hereOrUtc() {
+  return way === "here" ? HERE : "UTC";
+}
+
+export function instant(ms, zone = hereOrUtc()) {
   const date = new Date(ms);
   if (Number.isNaN(date.getTime())) return `${ms} ms`;
   if (zone === "UTC") return `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;

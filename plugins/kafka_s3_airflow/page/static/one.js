@@ -1,5 +1,6 @@
 // One connector: where it stands, what to do, its partitions and its commits.
 
+import { startCharts } from "./charts.js";
 import { apiOf, awaited, into, replaceAll, watch } from "./data.js";
 import { kafkaAge, lossOf } from "./list.js";
 import { airflowLink, bytes, copyButton, draw, duration, figure, fill, instant, interval, make, number, pageLink, rate, row, state, table, tick, timesChoice, when } from "./nodes.js";
@@ -107,17 +108,6 @@ function partitions(each, again) {
 const COMMITS = [["Commit", "name"], ["When", "number"], ["Run", "name"], ["Interval", "name"], ["Records", "number"], ["Objects", "number"],
   ["Size", "number"], ["Rejected", "number"], ["Duration", "number"], ["Throughput", "number"]];
 
-function chart(rows) {
-  const drawn = [...rows].reverse();
-  const most = Math.max(1, ...drawn.map((each) => each.records));
-  const width = 1000 / Math.max(20, drawn.length);
-  return draw("svg", { class: "chart", viewBox: "0 0 1000 72", preserveAspectRatio: "none", role: "img",
-    "aria-label": `Records of the ${drawn.length} commits below, the oldest first; the most is ${number(most)}` },
-  draw("line", { x1: 0, x2: 1000, y1: 71, y2: 71 }),
-  drawn.map((each, at) => draw("rect", { class: each.failed.length || each.gaps.length || each.error ? "odd" : "", x: at * width, width: Math.max(1, width - 2),
-    y: 70 - (each.records / most) * 66, height: Math.max(1, (each.records / most) * 66) }, draw("title", {}, `${each.seq}: ${number(each.records)} records`))));
-}
-
 function remarks(each) {
   const lines = [
     ...each.failed.map((text) => ["alert", `Failed: ${text}`]),
@@ -197,10 +187,9 @@ function startCommits(section) {
   const heading = make("h2", { id: "commits" }, runId === null ? "Commits" : "Commits of one run");
   const asOf = make("span", {});
   const about = make("div", {});
-  const picture_ = make("div", {});
   const body = table("Commits", COMMITS, []);
   const more = make("p", {});
-  section.replaceChildren(make("div", { class: "bar" }, heading, asOf), about, picture_, body, more);
+  section.replaceChildren(make("div", { class: "bar" }, heading, asOf), about, body, more);
   let isAtTop = true;
   let isFollowing = false;
 
@@ -215,7 +204,6 @@ function startCommits(section) {
     asOf.replaceChildren();
     if (found.at_ms) fill(asOf, [figure("", found.at_ms, found.is_old ? 0 : AGE_MAX_MS, true)]);
     body.hidden = shown.length === 0;
-    picture_.replaceChildren(...(shown.length > 1 ? [chart(shown.slice(0, 200))] : []));
   }
 
   async function load(before) {
@@ -307,13 +295,14 @@ function named(name, node) {
 export function startOne() {
   const head = make("div", {});
   const commits = make("section", { "aria-labelledby": "commits" });
+  const charts = make("section", { "aria-label": "Over time" });
   const windows = make("section", { "aria-label": "Intervals that were exported again" });
   let isThere = false;
   let hasLog = false;
 
   function show(found) {
     if (!isThere) {
-      replaceAll(head, commits, windows);
+      replaceAll(head, charts, commits, windows);
       isThere = true;
     }
     const again = () => show(found);
@@ -330,9 +319,16 @@ export function startOne() {
     ]);
     if (held !== undefined) head.querySelector(`[data-name="${held}"]`)?.focus();
     tick();
-    if (found.state === "broken") { commits.replaceChildren(); hasLog = false; return false; }
+    if (found.state === "broken") { commits.replaceChildren(); charts.replaceChildren(); hasLog = false; return false; }
     if (found.entries !== null) {
-      if (!hasLog) { startCommits(commits); startWindows(windows); } else commits.follow();
+      if (!hasLog) {
+        if (runId === null) startCharts(charts, dagId);
+        startCommits(commits);
+        startWindows(windows);
+      } else {
+        commits.follow();
+        charts.follow?.();
+      }
       hasLog = true;
     } else if (found.log_at_ms !== null && !commits.hasChildNodes()) {
       commits.append(make("h2", { id: "commits" }, "Commits"), make("p", { class: "soft" }, "Nothing committed yet: unpause the DAG, or trigger it."));
