@@ -71,9 +71,12 @@ class Problem:
     value: str | None
     message: str
 
+    @property
+    def subject(self) -> str:
+        return self.name if self.value is None else f"{self.name}={self.value}"
+
     def __str__(self) -> str:
-        shown = "" if self.value is None else f"={self.value}"
-        return f"{self.name}{shown}: {self.message}"
+        return f"{self.subject}: {self.message}"
 
 
 class ConfigurationError(ExporterError):
@@ -86,7 +89,10 @@ class ConfigurationError(ExporterError):
         self.problems = tuple(problems)
 
     def __str__(self) -> str:
-        lines = [self.what, *(f"  {problem}" for problem in self.problems)]
+        said: dict[str, list[str]] = {}  # what holds for several properties is said once
+        for problem in self.problems:
+            said.setdefault(problem.message, []).append(problem.subject)
+        lines = [self.what, *(f"  {', '.join(subjects)}: {message}" for message, subjects in said.items())]
         if self.next:
             lines.append(self.next)
         return plain("\n".join(lines))

@@ -218,7 +218,7 @@ def test_tombstones_are_dropped_or_bad(behavior: str, outcome: str) -> None:
         ("Hash$Value", {"function": "sha512"}, "function"),
         ("TombstoneHandler", {}, "behavior: is required"),
         ("ExtractTopics$Value", {}, "ExtractTopic$Value"),
-        ("FilterByFieldValue$Value", {}, "unknown class"),
+        ("FilterByFieldValue$Value", {}, "this class is not built in"),
     ],
 )
 def test_wrong_options_are_told(type: str, options: dict[str, str], problem: str) -> None:

@@ -313,6 +313,9 @@ def _unused(reading: _Reading, name: str, aliases: Mapping[str, tuple[str, ...]]
     found = catalogue.find(text.strip(), predicate=kind == PREDICATES)
     if isinstance(found, str):
         return
+    if kind == PREDICATES and rest == f"{alias}.predicate":
+        reading.fault(name, "a predicate has none of its own: name each at the transforms that it is for")
+        return
     known = [option.name for option in found.of.options] + ([] if kind == PREDICATES else ["predicate", "negate"])
     near = near_match(rest.removeprefix(f"{alias}."), known)
     reason = f"{found.of.short} has no such option"
