@@ -116,6 +116,7 @@ SAFE_CODE = {
     "self._name or f'the {self._side.value}'",
     "self._path",
     "self._side.value",
+    "shown[name]",
     "type or 'Date'",
     "zone.id",
 }

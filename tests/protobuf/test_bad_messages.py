@@ -92,7 +92,10 @@ HEADS = {
     "an id beyond all": (b"\0\xff\xff\xff\xff\0", "the schema registry has no schema of the id 4294967295"),
     "no indexes": (b"\0\0\0\0\x01", "the value ends within its message indexes"),
     "half of the indexes": (b"\0\0\0\0\x01\x04\x00", "the value ends within its message indexes"),
-    "an index past the last": (b"\0\0\0\0\x01\x02\x04", "the message index a whole number is past the last of its 2"),
+    "an index past the last": (
+        b"\0\0\0\0\x01\x02\x04",
+        "the message index that a record names is past the last of its 2",
+    ),
     "an index past those inside": (b"\0\0\0\0\x01\x04\x00\x04", "is past the 2 inside shop.M"),
     "a negative index": (b"\0\0\0\0\x01\x02\x01", "a message index is negative"),
     "a negative number of indexes": (b"\0\0\0\0\x01\x01", "the number of its message indexes is not 1 to 64"),

@@ -21,11 +21,12 @@ import org.apache.kafka.connect.header.Header;
 import org.apache.kafka.connect.json.JsonConverter;
 import org.apache.kafka.connect.sink.SinkRecord;
 import org.apache.kafka.connect.transforms.Transformation;
+import org.apache.kafka.connect.transforms.predicates.Predicate;
 
 /**
  * Answers questions from standard input, one JSON object a line: the class and the options of a transform, and a record
  * whose key and value are envelopes in base64. The answer is the record that Kafka's own class makes of it: a value with
- * a schema as an envelope, one without as its Java types; `dropped`; or what was thrown.
+ * a schema as an envelope, one without as its Java types; `dropped`; or what was thrown. Of a predicate: `holds`.
  */
 public final class TransformOracle {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -43,10 +44,15 @@ public final class TransformOracle {
     private static ObjectNode answer(JsonNode asked) {
         ObjectNode answer = JSON.createObjectNode();
         try {
-            Transformation<SinkRecord> transform = (Transformation<SinkRecord>)
-                    Class.forName(asked.get("type").asText()).getDeclaredConstructor().newInstance();
+            Object named = Class.forName(asked.get("type").asText()).getDeclaredConstructor().newInstance();
             Map<String, String> options = new HashMap<>();
             asked.get("options").fields().forEachRemaining(each -> options.put(each.getKey(), each.getValue().asText()));
+            if (named instanceof Predicate<?>) {
+                Predicate<SinkRecord> predicate = (Predicate<SinkRecord>) named;
+                predicate.configure(options);
+                return answer.put("holds", predicate.test(record(asked.get("record"))));
+            }
+            Transformation<SinkRecord> transform = (Transformation<SinkRecord>) named;
             transform.configure(options);
             SinkRecord made = transform.apply(record(asked.get("record")));
             if (made == null) {

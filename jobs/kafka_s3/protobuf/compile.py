@@ -91,13 +91,13 @@ class Schemas:
         first, *rest = indexes
         names = [each.name for each in self.files[self.main.name].message_type]
         if first >= len(names):
-            raise ProtoError(f"the message index {quoted(first)} is past the last of its {len(names)} messages")
+            raise ProtoError(f"the message index {_said(first)} is past the last of its {len(names)} messages")
         found: Descriptor = self.main.message_types_by_name[names[first]]
         for index in rest:
             nested = [each.name for each in self.protos[found.full_name].nested_type]
             if index >= len(nested):
                 owner = named(found.full_name)
-                raise ProtoError(f"the message index {quoted(index)} is past the {len(nested)} inside {named(owner)}")
+                raise ProtoError(f"the message index {_said(index)} is past the {len(nested)} inside {named(owner)}")
             found = found.nested_types_by_name[nested[index]]
         return found
 
@@ -200,3 +200,7 @@ def _problem(said: str, main: str) -> str:
     where = [line for line in lines if line.startswith(f"{main}:")] or lines or ["protoc says nothing"]
     first = where[0].removeprefix(f"{main}:").strip()
     return f"it is not a Protobuf schema: {quoted(first[:_PROBLEM_CHARS_MAX], kind='protoc refuses it')}"
+
+
+def _said(index: int) -> str:
+    return quoted(index, kind="that a record names")

@@ -160,6 +160,37 @@ def cases(seed: int, count: int) -> Iterator[Question]:
         yield Question(f"{KAFKA}.{type}", options, value)
 
 
+def conditions(seed: int, count: int) -> Iterator[Question]:
+    """Predicates and records of their own."""
+    for number in range(count):
+        random = Random(f"{seed} {number}")
+        type, options = random.choice(
+            [
+                ("HasHeaderKey", {"name": random.choice("abc")}),
+                ("RecordIsTombstone", {}),
+                ("TopicNameMatches", {"pattern": random.choice(PATTERNS)}),
+            ]
+        )
+        headers = tuple((random.choice("abcA"), "x") for _ in range(random.randint(0, 3)))
+        value = random.choice([None, envelope(None, {"n": 0}), envelope(*struct(random))])
+        topic = random.choice(["orders", "order", "orders.eu", "Orders", "o-1", "x_orders"])
+        yield Question(f"{KAFKA}.predicates.{type}", options, value, topic=topic, headers=headers)
+
+
+PATTERNS = (
+    "orders",
+    "ord.*",
+    ".*",
+    "(?i)ORDERS",
+    "orders\\.(eu|us)",
+    "[a-z]+",
+    "o[-0-9]+",
+    "[^x]*",
+    "order|x_.*",
+    "\\w+",
+)
+
+
 # Both outcomes in one form.
 
 _READER = EnvelopeJson(ConverterSettings(Converter.JSON, schemas_enable=True, replace_null_with_default=False))
@@ -187,12 +218,11 @@ def ours(question: Question) -> Any:
         why = made.left[0]
         return "dropped" if isinstance(why, Filtered) else f"error: {why.reason if isinstance(why, Unwritable) else ''}"
     key = None if made.key is None else form(made.key.schemas, made.key.values[0])
-    assert made.value is not None
     (texts,) = made.headers()
     return {
         "topic": made.topics if isinstance(made.topics, str) else made.topics[0],
         "key": key,
-        "value": form(made.value.schemas, made.value.values[0]),
+        "value": None if made.value is None else form(made.value.schemas, made.value.values[0]),
         "headers": [[name, None if value is None else value.decode()] for name, value in texts],
     }
 

@@ -105,11 +105,10 @@ def float32(number: float) -> float:
 
 def parsed_integer(text: str, bits: int) -> int:
     """`Long.parseLong` and the others."""
-    if not _INTEGER.fullmatch(text) or len(text) > 4000:
-        raise OutOfRange(f"{quoted(text)} was out of range for the requested type")
-    number = int(text)
-    if not -(1 << bits - 1) <= number < 1 << bits - 1:
-        raise OutOfRange(f"{quoted(text)} was out of range for the requested type")
+    if not _INTEGER.fullmatch(text):
+        raise OutOfRange(f"{quoted(text)} is not a whole number")
+    if len(text) > 4000 or not -(1 << bits - 1) <= (number := int(text)) < 1 << bits - 1:
+        raise OutOfRange(f"{quoted(text)} is out of range for int{bits}")
     return number
 
 
@@ -119,7 +118,7 @@ def parsed_real(text: str) -> float:
     if _HEX.fullmatch(bare):
         return float.fromhex(bare.rstrip("fFdD") if bare[-1] in "fFdD" and "p" in bare.lower() else bare)
     if not _REAL.fullmatch(bare):
-        raise OutOfRange(f"{quoted(text)} was out of range for the requested type")
+        raise OutOfRange(f"{quoted(text)} is not a number")
     return float(bare if bare[-1] not in "fFdD" else bare[:-1])
 
 
@@ -306,6 +305,7 @@ class Cast:
     def _compile_struct(self, schema: Schema) -> Change:
         record = struct_of(schema)
         fields, changes = Fields(), dict[str, Cast1]()
+        shown = {field.name: name_of(field) for field in record.fields}
         for field in record.fields:
             target = self._casts.get(name_of(field))
             if target is None:
@@ -323,9 +323,12 @@ class Cast:
 
         def changed(value: dict[str, Any]) -> dict[str, Any]:
             made = dict(value if fill is None else fill(value))
-            for name, cast in changes.items():
-                if (one := made[name]) is not None:
-                    made[name] = cast(one)
+            try:
+                for name, cast in changes.items():
+                    if (one := made[name]) is not None:
+                        made[name] = cast(one)
+            except TransformError as error:
+                raise TransformError(f"{shown[name]}: {error}") from None
             return made
 
         cast_schema = schema_of_node(outer, schema.version)
@@ -335,8 +338,11 @@ class Cast:
     def _in_map(self, value: Any) -> dict[str, Any]:
         given = require_map(value, "cast types")
         made = dict(given)
-        for name, target in self._casts.items():
-            made[name] = _schemaless(given.get(name), target)
+        try:
+            for name, target in self._casts.items():
+                made[name] = _schemaless(given.get(name), target)
+        except TransformError as error:
+            raise TransformError(f"{name}: {error}") from None
         return made
 
 
