@@ -44,4 +44,4 @@ What everything shares:
 - `crash_points`: named places where a process may die.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
