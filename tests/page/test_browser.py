@@ -6,9 +6,12 @@ Nothing here asserts a time: what is awaited has a generous bound.
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
@@ -348,6 +351,19 @@ def test_prometheus_reads_what_its_user_may_see(place: PageServer) -> None:
     assert {name for _, name, _ in scraped(place, {"Cookie": f"_token={token}"})} == {*TOPICS, "broken"}
     guest = scraped(place, {"Authorization": f"Bearer {token_of(place, GUEST)}"})
     assert {connector for _, connector, _ in guest} == {"orders"}
+
+
+def test_the_token_is_renewed(place: PageServer, tmp_path: Path) -> None:
+    """The script of deploy/grafana writes a token that reads the metrics; a wrong password leaves the file."""
+    script, file = Path(__file__).parents[2] / "deploy/grafana/renew_token.py", tmp_path / "token"
+    for password, status in ((place.airflow.password, 0), ("wrong", 1)):
+        login = {"AIRFLOW_USER": "admin", "AIRFLOW_PASSWORD": password}
+        run = subprocess.run(
+            [sys.executable, script, place.airflow.url, file], env=login, capture_output=True, text=True
+        )
+        assert run.returncode == status, run.stderr
+        assert "Traceback" not in run.stderr
+        assert scraped(place, {"Authorization": f"Bearer {file.read_text()}"})
 
 
 def test_an_export_pushes_what_it_committed(place: PageServer) -> None:
