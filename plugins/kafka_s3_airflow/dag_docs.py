@@ -30,7 +30,7 @@ def document(path: Path, known: Outline, log: str) -> str:
         f"- Topics: {topics}\n"
         f"- Target: {_code(target)}, format {_code(known.format)}, partitioner {_code(known.partitioner)}\n"
         f"- Runs {_times(known)}\n"
-        f"- Connections: {_code(known.kafka_conn_id)}, {_code(known.aws_conn_id)}, {_code(known.spark_conn_id)}\n"
+        f"- Connections: {_code(known.kafka_conn_id)}, {_code(known.aws_conn_id)}, {_code(known.spark.conn_id)}\n"
         f"- Log of commits: {_code(log)}\n\n"
         f"{_TASKS}\n"
         "A run exports the records before the end of its data interval; without one, or with `until: now`, all that"

@@ -23,7 +23,7 @@ from kafka_s3.settings.files import SUFFIXES
 from kafka_s3.settings.reach import FILE_ROOTS, reach_of
 from kafka_s3.settings.validators import BROKEN_TAG
 from kafka_s3_airflow.dag_docs import described
-from kafka_s3_airflow.groups import GroupMember, group_dag, group_id, schedule_problems
+from kafka_s3_airflow.groups import GroupMember, group_dag, group_id, group_problems
 from kafka_s3_airflow.reexport import reexport_dag, reexport_id
 from kafka_s3_airflow.schedules import schedule_of
 from kafka_s3_airflow.task_group import HOURLY, document_of, export_group, export_params, look_at, retries_of
@@ -106,7 +106,7 @@ def connectors_in(folder: Path, environment: Mapping[str, str] = os.environ) -> 
     names = Counter(each.name for each, wrong in looked_at if each is not None and not wrong)
     problems = [wrong or _shared_name(each, names) for each, wrong in looked_at]
     right = [each for each, wrong in zip(known, problems, strict=True) if each is not None and not wrong]
-    of_groups = schedule_problems(right)
+    of_groups = group_problems(right)
     problems = [
         wrong if each is None or wrong or each.name not in of_groups else (str(of_groups[each.name]),)
         for each, wrong in zip(known, problems, strict=True)

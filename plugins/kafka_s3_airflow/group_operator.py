@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_s3.attempts import Raised, attempt
-from kafka_s3.errors import EXIT_CONFIGURATION, EXIT_DONE, EXIT_UNEXPECTED
-from kafka_s3.settings.spark import CONN_ID, SparkSettings
+from kafka_s3.errors import EXIT_CONFIGURATION, EXIT_DONE, EXIT_UNEXPECTED, ConfigurationError
+from kafka_s3.settings.spark import CONN_ID, SparkSettings, conf_conflicts
 from kafka_s3.spark.driver_context import GroupContext, Member
 from kafka_s3.spark.scratch import scratch
 from kafka_s3.spark.submit import driver_environment
@@ -86,15 +86,21 @@ class GroupExportOperator(ExportOperator):
             spark[name] = loaded.settings.spark
             member = Member(name, ended.members[name], loaded.driver_context, name in written)
             members.append(_Loaded(member, is_for_spark=not loaded.settings.limits.spark_records_min))
-        return members, self._asked(spark)
+        asked = self._asked(spark, ended)
+        return [each for each in members if each.member.name not in ended.statuses], asked
 
-    def _asked(self, spark: Mapping[str, SparkSettings]) -> dict[str, str]:
-        """Members share one application: what one of them asks of Spark all have, and the first by name decides."""
+    def _asked(self, spark: Mapping[str, SparkSettings], ended: Failures) -> dict[str, str]:
+        """Members share one application: what one of them asks of Spark all have. Who cannot have what it asks for has
+        failed; a parse of the DAG finds that already, but for values with a variable."""
+        for member, problem in conf_conflicts(self.group, spark).items():
+            error = ConfigurationError(f"{problem}.")
+            ended.raised(member, error)
+            self.log.error("%s: %s", member, error)
         asked: dict[str, str] = {}
         for member, settings in sorted(spark.items()):
-            for name, value in settings.conf:
-                if asked.setdefault(name, value) != value:
-                    self.log.warning("%s: %s=%s is not what the group has: %s", member, name, value, asked[name])
+            if member in ended.statuses:
+                continue
+            asked |= settings.conf
             if settings.conn_id != self._conn_id:
                 self.log.warning(
                     "%s: %s=%s is not what the group has: %s", member, CONN_ID, settings.conn_id, self._conn_id

@@ -21,6 +21,7 @@ from airflow.sdk import DAG, Param, TriggerRule, task
 from kafka_s3.errors import Problem
 from kafka_s3.settings import Outline
 from kafka_s3.settings.schedule import ScheduleSettings
+from kafka_s3.settings.spark import conf_conflicts
 from kafka_s3.settings.validators import GROUP_SUFFIX
 from kafka_s3_airflow import assets
 from kafka_s3_airflow.group_failures import Members
@@ -48,23 +49,31 @@ class GroupMember:
     outline: Outline
 
 
-def schedule_problems(outlines: Sequence[Outline]) -> dict[str, Problem]:
+def group_problems(outlines: Sequence[Outline]) -> dict[str, Problem]:
     """By the names of connectors: whose schedule is not its group's, which is that of most members, else of the first
-    by name. They are wrong, and their group is not."""
+    by name; and who asks Spark for what an earlier member by name has otherwise. They are wrong, and their group is
+    not."""
     groups: dict[str, list[Outline]] = {}
     for each in sorted(outlines, key=lambda each: each.name):
         if each.group is not None:
             groups.setdefault(each.group, []).append(each)
-    found = {}
+    found: dict[str, Problem] = {}
     for group, members in groups.items():
-        [(schedule, count)] = Counter(map(_schedule, members)).most_common(1)
-        for each in members:
-            if _schedule(each) != schedule:
-                message = (
-                    f"has another schedule: this connector runs {_times(_schedule(each))}, and {count} of the group's"
-                    f" {len(members)} connectors run {_times(schedule)}. Give it theirs, or another group"
-                )
-                found[each.name] = Problem(GROUP, group, message)
+        wrong = _schedule_problems(group, members)
+        found |= wrong | conf_conflicts(group, {each.name: each.spark for each in members if each.name not in wrong})
+    return found
+
+
+def _schedule_problems(group: str, members: Sequence[Outline]) -> dict[str, Problem]:
+    [(schedule, count)] = Counter(map(_schedule, members)).most_common(1)
+    found = {}
+    for each in members:
+        if _schedule(each) != schedule:
+            message = (
+                f"has another schedule: this connector runs {_times(_schedule(each))}, and {count} of the group's"
+                f" {len(members)} connectors run {_times(schedule)}. Give it theirs, or another group"
+            )
+            found[each.name] = Problem(GROUP, group, message)
     return found
 
 
@@ -79,7 +88,7 @@ def group_dag(
     """The DAG of some connectors of one schedule. Its Spark is that of the first by name."""
     members = sorted(members, key=lambda each: each.outline.name)
     paths = {each.outline.name: each.path for each in members}
-    spark = str(default_args.get("conn_id") or members[0].outline.spark_conn_id)
+    spark = str(default_args.get("conn_id") or members[0].outline.spark.conn_id)
     owners = {each.outline.owner for each in members}
     [owner, *others] = owners
     given = {**({} if others or owner is None else {"owner": owner}), **default_args}

@@ -207,21 +207,44 @@ def test_a_groups_spark_is_that_of_the_first_by_name(tmp_path: Path) -> None:
     assert made_of(tmp_path, default_args={"conn_id": "x"})["nightly__group"].task_dict["export"]._conn_id == "x"
 
 
+def test_members_that_ask_spark_for_different_things(tmp_path: Path) -> None:
+    """The later by name is wrong and says why in a sentence; what it asks for besides binds nobody, and the group has
+    the others, with what they ask for together."""
+    memory, cores = (f"export.spark.conf.spark.executor.{name}=" for name in ("memory", "cores"))
+    write(tmp_path, "1.properties", "b", f"{NIGHTLY}{memory}2g\n{cores}4\n")
+    write(tmp_path, "2.properties", "a", f"{NIGHTLY}{memory}1g\n")
+    write(tmp_path, "3.properties", "c", f"{NIGHTLY}{memory}1g\n{cores}2\n")
+    write(tmp_path, "4.properties", "d", f"export.group=hourly\n{memory}3g\n")
+    dags = dags_of(tmp_path)
+    assert set(dags) == {"nightly__group", "hourly__group", "b"}
+    assert [healthy(dags[name]) for name in ("nightly__group", "hourly__group", "b")] == [True, True, False]
+    said = (
+        "export.spark.conf.spark.executor.memory=2g: cannot be had: b is in the group nightly with a, which has 1g,"
+        " and both share one Spark application. Give both one value, or another group"
+    )
+    assert said in dags["b"].doc_md
+    assert "`b`" not in dags["nightly__group"].doc_md
+
+
 def test_what_members_ask_of_spark(capfd: pytest.CaptureFixture[str]) -> None:
-    """The first by name decides, however large the plans are; the log names who has something else."""
+    """A driver's members are looked at again, with variables resolved: the later by name fails, for good, whatever the
+    order of the plans; the log names who has another connection."""
     from kafka_s3.settings.spark import SparkSettings
+    from kafka_s3_airflow.group_failures import Failures
     from kafka_s3_airflow.group_operator import GroupExportOperator
 
     a = SparkSettings("spark_default", (("spark.executor.memory", "1g"),))
     b = SparkSettings("large", (("spark.executor.cores", "2"), ("spark.executor.memory", "2g")))
-    operator = GroupExportOperator(task_id="export", group="nightly", members={"a": "/a", "b": "/b"})
-    for spark in ({"a": a, "b": b}, {"b": b, "a": a}):
-        asked = operator._asked(spark)
-        assert asked == {"spark.executor.memory": "1g", "spark.executor.cores": "2"}
+    c = SparkSettings("large", (("spark.executor.cores", "4"),))
+    members = {name: f"/{name}" for name in "abc"}
+    operator = GroupExportOperator(task_id="export", group="nightly", members=members)
+    for spark in ({"a": a, "b": b, "c": c}, {"c": c, "b": b, "a": a}):
+        ended = Failures(members)
+        assert operator._asked(spark, ended) == {"spark.executor.memory": "1g", "spark.executor.cores": "4"}
+        assert ended.statuses == {"b": 78}
         said = capfd.readouterr().out
-        assert "b: spark.executor.memory=2g is not what the group has: 1g" in said
-        assert "b: export.spark.conn.id=large is not what the group has: spark_default" in said
-        assert " a: " not in said
+        assert "b: export.spark.conf.spark.executor.memory=2g: cannot be had: b is in the group nightly with a" in said
+        assert "c: export.spark.conn.id=large is not what the group has: spark_default" in said
 
 
 def test_more_than_linux_takes(monkeypatch: pytest.MonkeyPatch, airflow_db: None) -> None:

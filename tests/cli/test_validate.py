@@ -277,3 +277,16 @@ def test_json_that_is_no_configuration_is_said(tmp_path: Path, text: str, said: 
     result = call("validate", config)
     assert result.exit_code == 1
     assert said in result.stderr
+
+
+def test_a_file_that_its_group_contradicts(tmp_path: Path) -> None:
+    """Beside a member that asks Spark for something else the later by name is refused, and the first is valid; a broken
+    file and another group's stop neither."""
+    asks = "export.spark.conf.spark.executor.memory"
+    for name, group, memory in (("a", "nightly", "1g"), ("b", "nightly", "2g"), ("c", "hourly", "3g")):
+        given = {**PLAIN, "name": name, "topics": name, "export.group": group, asks: memory}
+        write_properties(tmp_path / f"{name}.properties", given)
+    write_properties(tmp_path / "0.properties", {**PLAIN, "name": "0", "export.group": "nightly", "flush.size": "x"})
+    assert [call("validate", tmp_path / f"{name}.properties").exit_code for name in "abc"] == [0, 1, 0]
+    said = call("validate", tmp_path / "b.properties").stderr
+    assert f"{asks}=2g: cannot be had: b is in the group nightly with a, which has 1g" in said

@@ -10,8 +10,11 @@ from kafka_s3.cli.common import as_json, configured, count, echo, iso, load_conf
 from kafka_s3.errors import ConfigurationError
 from kafka_s3.joda.buckets import Bucketer
 from kafka_s3.joda.zones import zone
-from kafka_s3.settings import Loaded, Settings
+from kafka_s3.settings import Loaded, Settings, outline
+from kafka_s3.settings.files import SUFFIXES
+from kafka_s3.settings.loading import WORKER_FILE
 from kafka_s3.settings.paths import TimePartitioner
+from kafka_s3.settings.spark import conf_conflicts
 from kafka_s3.settings.values import NullValues
 from kafka_s3.settings.variables import Source
 from kafka_s3.write.routing import ObjectRouter
@@ -36,6 +39,7 @@ def command(config: Path, worker: Path | None, complete: bool, all_: bool, json_
     """
     try:
         loaded = load_configuration(config, worker, offline=not complete)
+        _refuse_in_group(config, worker)
     except ConfigurationError as error:
         if not json_:
             raise
@@ -56,6 +60,19 @@ def command(config: Path, worker: Path | None, complete: bool, all_: bool, json_
         print_json({"valid": True, "name": loaded.settings.name, "properties": rows, "notes": _notes(loaded)})
         return
     _print(config, loaded, with_defaults=all_)
+
+
+def _refuse_in_group(config: Path, worker: Path | None) -> None:
+    """Members of a group share one Spark application: raise if one beside this file has what it asks for otherwise."""
+    known = outline(config, worker)
+    if known.group is None:
+        return
+    files = (path for path in config.absolute().parent.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
+    beside = [outline(path, worker) for path in files if path.name not in (config.name, WORKER_FILE)]
+    right = [each for each in beside if each.group == known.group and not each.problems]
+    conflict = conf_conflicts(known.group, {each.name: each.spark for each in (*right, known)}).get(known.name)
+    if conflict is not None:
+        raise ConfigurationError(f"{config} has 1 problem:", problems=[conflict])
 
 
 def _print(config: Path, loaded: Loaded, *, with_defaults: bool) -> None:

@@ -36,6 +36,7 @@ from kafka_s3.settings.properties import HIDDEN, REQUIRED, ResolvedProperty
 from kafka_s3.settings.reach import CLASSES, Reach
 from kafka_s3.settings.schedule import ScheduleSettings, build_schedule
 from kafka_s3.settings.sources import Gathered, gather
+from kafka_s3.settings.spark import NO_SPARK_CONF, SparkSettings
 from kafka_s3.settings.transforms import rules as transforms
 from kafka_s3.settings.validation import ParsedConfig, report_rows
 from kafka_s3.settings.validators import REEXPORT_SUFFIX
@@ -85,7 +86,7 @@ class Outline:
     partitioner: str = ""
     log_root: str = ""
     given: tuple[tuple[str, str], ...] = ()  # the properties that are set, secrets hidden
-    spark_conn_id: str = spark.DEFAULT_CONN_ID
+    spark: SparkSettings = NO_SPARK_CONF  # what holds a variable is not among its properties
     reexports_max: int = 0  # windows at once; 0: there is no DAG for them
 
 
@@ -176,7 +177,7 @@ def outline(path: Path, worker: Path | None = None) -> Outline:
         partitioner=config.text("partitioner.class").rpartition(".")[2],
         log_root=config.text("export.log.dir"),
         given=(*shown(config), *((written, HIDDEN) for written, _ in gathered.client[0].given.values())),
-        spark_conn_id=config.optional(spark.CONN_ID) or spark.DEFAULT_CONN_ID,
+        spark=spark.build_spark(config),
         reexports_max=_reexports_max(config),
     )
 

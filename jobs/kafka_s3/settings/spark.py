@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kafka_s3.errors import Problem
 from kafka_s3.settings.properties import HIDDEN, Kind, Property, PropertyPrefix, ResolvedProperty, Supported, near_match
 from kafka_s3.settings.reach import CLASSES, ENV_PREFIXES, FILE_ROOTS, Reach
 from kafka_s3.settings.validation import ParsedConfig, show
@@ -96,6 +97,26 @@ def build_spark(config: ParsedConfig) -> SparkSettings:
     """Spark's properties are those that have a value here."""
     conf = ((name, config.given[member].text.strip()) for member, name in _members(config))
     return SparkSettings(config.optional(CONN_ID) or DEFAULT_CONN_ID, tuple(sorted(conf)))
+
+
+def conf_conflicts(group: str, members: Mapping[str, SparkSettings]) -> dict[str, Problem]:
+    """By the names of members of a group: who asks Spark for something else than a member before it by name. Their one
+    application cannot have both; who is wrong here asks for nothing."""
+    decided: dict[str, tuple[str, str]] = {}
+    found = {}
+    for member, settings in sorted(members.items()):
+        differing = ((name, value) for name, value in settings.conf if decided.get(name, ("", value))[1] != value)
+        for name, value in differing:
+            first, other = decided[name]
+            message = (
+                f"cannot be had: {member} is in the group {group} with {first}, which has {other}, and both share one"
+                " Spark application. Give both one value, or another group"
+            )
+            found[member] = Problem(f"{CONF}{name}", value, message)
+            break
+        else:
+            decided |= {name: (member, value) for name, value in settings.conf if name not in decided}
+    return found
 
 
 def apply_spark_rules(config: ParsedConfig) -> None:
