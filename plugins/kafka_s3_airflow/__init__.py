@@ -14,6 +14,7 @@ its description. They are looked up when they are asked for: Airflow imports thi
 - `group_failures`: which members of a group failed, and what is said of that.
 - `group_operator`: the operator of its `export`.
 - `pools`: the pool of exports, made where it is missing.
+- `preload`: what tasks import, imported where they are forked from.
 - `schedules`: a connector's schedule as Airflow takes it.
 - `dag_docs`: a DAG's description.
 - `connections`: connections and secrets of Airflow.

@@ -17,11 +17,11 @@ from typing import Any, Final
 
 from airflow.sdk import DAG, get_parsing_context
 
-from kafka_s3.errors import Problem
+from kafka_s3.errors import ConfigurationError, Problem
 from kafka_s3.settings import Outline
-from kafka_s3.settings.files import SUFFIXES
+from kafka_s3.settings.files import SUFFIXES, read
 from kafka_s3.settings.reach import FILE_ROOTS, reach_of
-from kafka_s3.settings.validators import BROKEN_TAG
+from kafka_s3.settings.validators import BROKEN_TAG, REEXPORT_SUFFIX, VERIFY_SUFFIX
 from kafka_s3_airflow.dag_docs import described
 from kafka_s3_airflow.groups import GroupMember, group_dag, group_id, group_problems
 from kafka_s3_airflow.reexport import reexport_dag, reexport_id
@@ -80,7 +80,8 @@ def dags_of(
     """
     arguments = TaskArguments(default_args or {}, connector_args or {})
     wanted = get_parsing_context().dag_id
-    every = connectors_in(Path(folder), environment)
+    alone = wanted is not None and _alone(Path(folder), wanted, environment)
+    every = [alone] if alone else connectors_in(Path(folder), environment)
     connectors = [each for each in every if wanted in (None, *_ids(each.dag_id))]
     dags = [dag for each in connectors for dag in _dags_of(each, environment, arguments)]
     groups: dict[str, list[Connector]] = {}
@@ -117,6 +118,35 @@ def connectors_in(folder: Path, environment: Mapping[str, str] = os.environ) -> 
         taken = frozenset(taken for known_id in ids.values() for taken in _ids(known_id))
         ids[path] = _free_id(path, each, taken | groups) if wrong else _name(each)
     return [Connector(path, ids[path], each, wrong) for path, each, wrong in zip(paths, known, problems, strict=True)]
+
+
+def _alone(folder: Path, dag_id: str, environment: Mapping[str, str]) -> Connector | None:
+    """The one connector that a DAG is of, as `connectors_in` has it, without reading the others: each task is a process
+    that asks for one DAG. `None` where others matter: those of a group, or of one name; or where something is wrong."""
+    name = dag_id.removesuffix(VERIFY_SUFFIX).removesuffix(REEXPORT_SUFFIX)
+    try:
+        paths = [path for path in folder.iterdir() if _is_connector(path) and _may_be(name, path)]
+    except OSError:
+        return None
+    if len(paths) != 1:
+        return None
+    known, problems = _look_within(paths[0].absolute(), folder, environment)
+    if known is None or problems or known.group is not None or dag_id not in _ids(known.name):
+        return None
+    return Connector(paths[0], known.name, known, ())
+
+
+def _may_be(name: str, path: Path) -> bool:
+    """Whether a file may give a connector that name. Only one that has it somewhere, or may spell it otherwise, by
+    escapes or a variable, is read as a configuration."""
+    text = path.read_bytes()
+    if name not in path.stem and not any(each in text for each in (name.encode(), b"\\", b"${")):
+        return False
+    try:
+        found = read(path).properties.get("name", path.stem)
+    except ConfigurationError:
+        return False  # it is wrong, and takes no name from another
+    return found.strip() == name or "${" in found
 
 
 def _look_within(path: Path, folder: Path, environment: Mapping[str, str]) -> tuple[Outline | None, tuple[str, ...]]:

@@ -6,6 +6,7 @@ from airflow.plugins_manager import AirflowPlugin
 
 from kafka_s3_airflow.page.mount import EXTERNAL_VIEWS, FASTAPI_APP
 from kafka_s3_airflow.pools import PoolListener
+from kafka_s3_airflow.preload import PreloadListener
 from kafka_s3_airflow.schedules import BoundaryTimetable, MidnightTimetable, OnRequestTimetable
 
 
@@ -16,4 +17,4 @@ class KafkaS3Plugin(AirflowPlugin):
     timetables = [BoundaryTimetable, MidnightTimetable, OnRequestTimetable]  # noqa: RUF012  # as Airflow declares it
     fastapi_apps = [FASTAPI_APP]  # noqa: RUF012
     external_views = EXTERNAL_VIEWS
-    listeners = [PoolListener()]  # noqa: RUF012
+    listeners = [PoolListener(), PreloadListener()]  # noqa: RUF012
