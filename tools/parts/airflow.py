@@ -79,7 +79,7 @@ class Airflow(UntilStopped):
             self.api_server._await(self._answers, START_TIMEOUT_S)
             # The log servers of scheduler and triggerer would listen on every address; logs are read from the folder.
             self.scheduler = self._start("scheduler", "--skip-serve-logs")
-            self._start("dag-processor")
+            self.dag_processor = self._start("dag-processor")
             if triggerer:
                 self._start("triggerer", "--skip-serve-logs")
             self.api_server._await(self._is_healthy, START_TIMEOUT_S)
