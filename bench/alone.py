@@ -9,6 +9,7 @@ is so for all of them; the least of the rounds is what the work takes when nothi
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import tempfile
 import time
@@ -40,6 +41,7 @@ from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import ColumnBatch, Record
 from kafka_s3.settings import Lookups, load, read_text
 from kafka_s3.settings.model import Settings
+from kafka_s3.wiring import GC_THRESHOLD
 from kafka_s3.write.object_group import Body, FinishedUpload, OffsetSpan
 from kafka_s3.write.writer import RangeWriter
 
@@ -147,6 +149,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--path", default="", help="of these pairs, those whose name holds the word")
     asked = parser.parse_args()
+    gc.set_threshold(GC_THRESHOLD)  # as tasks do
     pairs = {name: beside for name, beside in PAIRS.items() if asked.path in name}
     with tempfile.TemporaryDirectory() as folder:
         turns = Turns(Path(folder), asked.records)
