@@ -224,8 +224,11 @@ class Broker(Protocol):
     ) -> Mapping[TopicPartition, TimedOffset | None]:
         """The first offset whose timestamp is at or after `timestamp_ms`; `None` where there is none."""
 
-    def first_timestamp(self, tp: TopicPartition, start: int, end: int) -> int | None:
-        """The timestamp of the first visible record in `[start, end)`, -1 if it has none; `None` without a record."""
+    def first_timestamp(self, tp: TopicPartition, start: int, end: int, *, uncommitted: bool = False) -> int | None:
+        """The timestamp of the first visible record in `[start, end)`, -1 if it has none; `None` without a record.
+
+        `uncommitted`: what a transaction holds back counts as visible.
+        """
 
     def diverged(self, points: Mapping[TopicPartition, LogPoint]) -> Mapping[TopicPartition, int]:
         """The partitions whose log no longer is, below a point, what it was: where old and new log part (KIP-320)."""

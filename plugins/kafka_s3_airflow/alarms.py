@@ -178,6 +178,8 @@ def _loss(health: Health, allowed: timedelta | None) -> str | None:
 def _overdue(health: Health, allowed: timedelta | None) -> str | None:
     if allowed is None or health.overdue_ms is None or health.overdue_ms <= _ms(allowed):
         return None
+    if health.held:
+        return " ".join(map(str, health.held))
     return (
         f"a run that was due {_text(health.overdue_ms)} ago has not exported its records, more than"
         f" {_text(_ms(allowed))}. {_state(health)} Check whether the DAG is paused, its newest run failed or is still"

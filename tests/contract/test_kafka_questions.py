@@ -245,6 +245,15 @@ def test_first_timestamp(cluster: Cluster, tp: TopicPartition) -> None:
     assert ask(tp, 3, 3) is None
 
 
+def test_first_timestamp_behind_a_transaction(cluster: Cluster, tp: TopicPartition) -> None:
+    """What an open transaction holds back is seen only by who asks for it."""
+    cluster.append(tp, *made(2))
+    with cluster.transaction(tp, *made(3)):
+        seen = cluster.broker.offsets([tp])[tp]
+        assert (seen.last_stable, seen.high_watermark) == (2, 5)
+        assert cluster.broker.first_timestamp(tp, 2, 5, uncommitted=True) == 1000
+
+
 def test_first_timestamp_of_what_is_gone(cluster: Cluster, tp: TopicPartition) -> None:
     """Below the log start there is nothing to look at: data loss."""
     cluster.append(tp, *made(3))

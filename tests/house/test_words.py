@@ -23,11 +23,11 @@ PLAIN = frozenset(
     re.findall(
         r"\w+",
         """
-    answers append backward basis before blocked body bucket by change check checkable checked choice class
+    answers append back backward basis before blocked body bucket by change check checkable checked choice class
     closed compared end envelope finish future is next older open
     committed comparison configurations content contradicted copies copy count counted counting decide deleted
-    continuity due ended event excluded exported failed file filter found from group hashing holes in kafka key kind
-    known
+    continuity due ended event excluded exported failed file filter first found from group hashing held holes in
+    kafka key kind known
     landings listing lists looks lost make member named names newest not nothing of offset oldest owned part
     partition periods picked planner port prefixes prepared publish questions ran read reading refuse request
     router said select selection sent site state stop store stored tail taken timestamp topic total traces

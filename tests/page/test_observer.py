@@ -45,6 +45,31 @@ def test_a_connector_that_is_ok(seen: ObservedConnector) -> None:
     assert (first["lag"], first["generation"], first["trouble"]) == (2, 0, None)
 
 
+def test_an_open_transaction_is_why_it_is_late(seen: ObservedConnector) -> None:
+    """Nothing that can be read waits, and the page says what does, and the command that ends it."""
+    seen.world.produce(0, 4)
+    seen.world.run()
+    seen.world.broker.set_last_stable("orders", 0, 4)
+    seen.world.produce(0, 2)
+    seen.later()
+    found = seen.known()
+    assert (found["state"], found["lag_records"]) == ("late", 0)
+    assert found["why"][0].startswith("An open transaction holds back 2 offsets of orders-0 from 4 on, for ")
+    assert found["remedies"][0]["command"].endswith(" abort --topic orders --partition 0 --start-offset 4")
+
+
+def test_a_verification_that_failed_needs_attention(seen: ObservedConnector) -> None:
+    """What it found is in the bucket, not in the log: the state is not healthy, and the command shows each finding."""
+    from kafka_s3_airflow.page.model import AirflowFacts, RunFacts
+
+    seen.world.produce(0, 4)
+    seen.world.run()
+    seen.facts["orders"] = AirflowFacts(verify_id="orders__verify", verify=RunFacts("scheduled__1", "failed"))
+    found = seen.known()
+    assert (found["state"], found["why"]) == ("failed", ["Its last verification failed: scheduled__1."])
+    assert found["remedies"][0]["command"].startswith("kafka-s3 verify ")
+
+
 def test_positions_are_the_logs_where_kafkas_answer_is_older(seen: ObservedConnector) -> None:
     """A commit shows at once: the lag is what Kafka said last, less what the log holds by now."""
     seen.world.produce(0, 4)

@@ -18,7 +18,8 @@ from kafka_s3.plan.results import RangeResult
 from kafka_s3.ports import Broker
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.records import Record
-from kafka_s3.report.health import ASKED_MAX, Health, State, look
+from kafka_s3.report.first_timestamps import ASKED_MAX
+from kafka_s3.report.health import Health, State, look
 from kafka_s3.settings.schedule import ScheduleSettings
 from tests.export.harness import MemoryExport
 from tests.support import HOUR_MS, make_settings, request
@@ -354,10 +355,10 @@ class Hanging(MemoryBroker):
         super().__init__()
         self.released = threading.Event()
 
-    def first_timestamp(self, tp: TopicPartition, start: int, end: int) -> int | None:
+    def first_timestamp(self, tp: TopicPartition, start: int, end: int, *, uncommitted: bool = False) -> int | None:
         if tp.partition == 1:
             self.released.wait(30)
-        return super().first_timestamp(tp, start, end)
+        return super().first_timestamp(tp, start, end, uncommitted=uncommitted)
 
 
 def test_a_partition_that_hangs_holds_nothing_up() -> None:

@@ -101,6 +101,7 @@ def _as_json(health: Health, config: Path) -> dict[str, object]:
         "filtered_fraction": health.filtered_fraction,
         "last_commit_ms": health.last_commit_ms,
         "records_per_s": health.records_per_s,
+        "held": [str(each) for each in health.held],
         "notes": list(health.notes),
         "kafka_error": status.kafka_error,
         "problems": [as_json_problem(problem, config) for problem in status.problems],
@@ -174,7 +175,7 @@ def _numbers(health: Health) -> list[str]:
         said.append(f"Rejected: {health.rejected_fraction:.2%} of the records of the entries below.")
     if health.filtered_fraction:
         said.append(f"Dropped by transforms: {health.filtered_fraction:.2%} of the records of the entries below.")
-    return [" ".join(said), *health.notes] if said else list(health.notes)
+    return [*([" ".join(said)] if said else []), *map(str, health.held), *health.notes]
 
 
 def _partition_row(each: PartitionStatus, until_ms: int | None) -> tuple[object, ...]:

@@ -6,30 +6,28 @@ says. Records without one, and those from the future, have no age.
 
 from __future__ import annotations
 
-import concurrent.futures
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
 from kafka_s3.errors import DataLoss, ExporterError
-from kafka_s3.export.diagnosis import RunBlocked
+from kafka_s3.export.diagnosis import RunBlocked, Said
 from kafka_s3.log.entries import Entry, Kind
 from kafka_s3.log.progress import partition_until_ms, reached_ms
 from kafka_s3.log.store import Log
 from kafka_s3.plan.schedule import following
 from kafka_s3.ports import Broker
-from kafka_s3.ranges import TopicPartition
+from kafka_s3.ranges import OffsetRange, TopicPartition
+from kafka_s3.report import held_back as holding
+from kafka_s3.report.first_timestamps import ASKED_MAX, first_timestamps
+from kafka_s3.report.held_back import HeldBack, held_back
 from kafka_s3.report.status import PartitionStatus, Status
 from kafka_s3.report.status import look as look_at_status
 from kafka_s3.settings.model import Settings
 from kafka_s3.settings.schedule import ScheduleSettings
 
-#: The age of the oldest record that waits costs a fetch: of so many partitions at most, so many of them at once.
-ASKED_MAX: Final = 32
-_PARALLEL: Final = 8
-#: What all those fetches may take together. A partition that did not answer is as one that was not asked.
+#: What all fetches of first records may take together. A partition that did not answer is as one that was not asked.
 FETCH_TIME_MAX_S: Final = 20.0
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 60 * _MINUTE_MS
@@ -56,9 +54,10 @@ class Health:
     was deleted; `None` if none waits, or age deletes none. By the record's timestamp and our clock: Kafka deletes
     whole segments, by the newest timestamp in them and its own clock, so mostly later. It does not see
     `retention.bytes`, which may delete sooner, nor an earlier record that a transaction hides.
-    `overdue_ms`: since the oldest boundary of the schedule before which a record waits, 0 if none does. A boundary
-    with nothing before it is not overdue, and neither is one that a commit came to, whatever came late behind it.
-    `None` too where runs begin by hand or by assets alone.
+    `overdue_ms`: since the oldest boundary of the schedule before which a record waits, 0 if none does, one that is
+    held back included. A boundary with nothing before it is not overdue, and neither is one that a commit came to,
+    whatever came late behind it. `None` too where runs begin by hand or by assets alone.
+    `held`: what open transactions hold back for long, in words, with the commands that end them.
     `rejected_fraction`: of the records in the newest entries that were looked at, those that were refused.
     `filtered_fraction`: of the same, those that transforms dropped.
     `retention_hidden`: topics with records that wait, whose retention Kafka does not let this client see.
@@ -78,6 +77,7 @@ class Health:
     retention_hidden: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     filtered_fraction: float | None = None
+    held: tuple[Said, ...] = ()
 
     def complete_until_ms(self, tp: TopicPartition) -> int | None:
         """Up to which time a partition is exported, as the newest entry says; `None`: up to none that is known."""
@@ -117,16 +117,17 @@ def look(
 
     status = look_at_status(settings, log, open_once, entries_max=entries_max)
     waiting = [each for each in status.partitions if each.lag]
-    oldest, retention = Oldest({}), dict[str, int | None]()
+    oldest, retention, held = Oldest({}), dict[str, int | None](), list[HeldBack]()
     if status.kafka_error is None:
         try:
             oldest = _oldest(opened[0], waiting, at_ms, fetch_time_max_s)
             retention = dict(opened[0].retention_ms(sorted({each.tp.topic for each in waiting})))
+            held = held_back(opened[0], status.partitions, at_ms, fetch_time_max_s)
         except ExporterError as error:
             status = replace(status, kafka_error=str(error), problems=(*status.problems, RunBlocked(error)))
     is_known = status.kafka_error is None
     last_commit_ms, records_per_s = _commit(log, status.entries)
-    overdue_ms = _overdue_ms(settings.schedule, status, oldest, at_ms) if is_known else None
+    overdue_ms = _overdue_ms(settings.schedule, status, oldest, held, at_ms) if is_known else None
     hidden = tuple(sorted({each.tp.topic for each in waiting} - set(retention))) if is_known else ()
     return Health(
         status=status,
@@ -142,7 +143,13 @@ def look(
         state=_state(status, overdue_ms, settings.schedule, at_ms),
         retention_hidden=hidden,
         notes=(*oldest.notes, *_hidden_retention(hidden)) if is_known else (),
+        held=tuple(_said(each, settings, at_ms) for each in held) if is_known else (),
     )
+
+
+def _said(held: HeldBack, settings: Settings, at_ms: int) -> Said:
+    brokers = settings.kafka.client.get("bootstrap.servers", "")
+    return holding.said(held, brokers, duration_text(at_ms - held.since_ms))
 
 
 def duration_text(ms: int) -> str:
@@ -162,14 +169,8 @@ def duration_text(ms: int) -> str:
 
 
 def _oldest(broker: Broker, waiting: Sequence[PartitionStatus], at_ms: int, time_max_s: float) -> Oldest:
-    asked = _oldest_partitions(broker, waiting, at_ms)
-    pool = ThreadPoolExecutor(_PARALLEL)
-    try:
-        futures = {pool.submit(broker.first_timestamp, each.tp, *_bounds(each)): each.tp for each in asked}
-        concurrent.futures.wait(futures, time_max_s)
-        answers = {tp: future for future, tp in futures.items() if future.done()}
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # one that hangs ends by its own limit
+    asked = [OffsetRange(each.tp, *_bounds(each)) for each in _oldest_partitions(broker, waiting, at_ms)]
+    answers = first_timestamps(broker, asked, time_max_s)
     timestamps, gone, ageless = {}, set(), len(waiting) - len(answers)
     for tp, future in answers.items():
         try:
@@ -244,15 +245,17 @@ def _hidden_retention(topics: Sequence[str]) -> tuple[str, ...]:
     return (f"Kafka does not show the retention of {names}: give this client DescribeConfigs permission on it.",)
 
 
-def _overdue_ms(schedule: ScheduleSettings, status: Status, oldest: Oldest, at_ms: int) -> int | None:
+def _overdue_ms(
+    schedule: ScheduleSettings, status: Status, oldest: Oldest, held: Sequence[HeldBack], at_ms: int
+) -> int | None:
     """By what waits, not by the log: an idle topic writes no entry, so the log cannot tell late from idle."""
     if not schedule.timed:
         return None
-    if not oldest.timestamps:
+    if not oldest.timestamps and not held:
         return None if oldest.ageless else 0
     head = status.entries[0] if status.entries else None
     stuck = {failed.tp for failed in status.failed}
-    ended = []
+    ended = [following(schedule, each.since_ms) for each in held]
     for tp, timestamp_ms in oldest.timestamps.items():
         # What came late behind a time that was reached waits for the next one; what is stuck does not.
         is_stuck = tp in stuck or any(left.covers(tp) for left in status.excluded)

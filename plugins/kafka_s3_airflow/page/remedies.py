@@ -47,6 +47,10 @@ def remedies(connector: Connector, state: str, commands: Iterable[str], facts: A
         case "failed" if facts.run is not None and facts.run.state == "failed":
             text = "Read the failed run's log. Once the cause is gone, the next run goes on, or now:"
             found.append(Remedy(text=text, command=f"airflow dags trigger {connector.runs_in}"))
+    if facts.verify is not None and facts.verify.state == "failed":
+        found.append(
+            Remedy(text="What verification found, and what to do about it:", command=f"{_COMMAND} verify {file}")
+        )
     if state in ("failed", "kafka_down", "late"):
         found.append(Remedy(text="What a run would find, partition by partition:", command=f"{_COMMAND} status {file}"))
     return found[:COMMANDS_MAX]

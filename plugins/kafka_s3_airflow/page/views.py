@@ -249,6 +249,8 @@ def _state(
     why = list(dict.fromkeys(map(str, _problems(connector, log.value, kafka.value))))
     if facts.run is not None and facts.run.state == "failed":
         why.append(f"The newest run of its DAG failed: {facts.run.run_id}.")
+    if facts.verify is not None and facts.verify.state == "failed":
+        why.append(f"Its last verification failed: {facts.verify.run_id}.")
     error = kafka_error(kafka, now_ms)
     if why:
         return State.FAILED.value, [*why, error] if error is not None else why
@@ -259,7 +261,8 @@ def _state(
     if kafka.value is None:
         return "asking", []
     if kafka.value.state is State.LATE:
-        return State.LATE.value, [late(facts)]
+        held = [str(each) for each in kafka.value.held]
+        return State.LATE.value, held or [late(facts)]
     return State.OK.value, []
 
 
@@ -267,7 +270,7 @@ def _commands(connector: Connector, log: Answer[LogView], kafka: Answer[Health])
     """What to copy: only what the engine made as a command. A sentence may quote the bucket."""
     if connector.problems or log.value is None or log.error is not None:
         return {}
-    found = _problems(connector, log.value, kafka.value)
+    found = [*_problems(connector, log.value, kafka.value), *(kafka.value.held if kafka.value is not None else ())]
     return dict.fromkeys(command for each in found for command in each.commands)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -137,8 +138,11 @@ class KafkaBroker:
             tp: None if at.offset == _NO_MATCH else TimedOffset(at.offset, at.timestamp) for tp, at in found.items()
         }
 
-    def first_timestamp(self, tp: TopicPartition, start: int, end: int) -> int | None:
-        reader = KafkaReader(self._settings.kafka, OffsetRange(tp, start, end), first_batch_records=1)
+    def first_timestamp(self, tp: TopicPartition, start: int, end: int, *, uncommitted: bool = False) -> int | None:
+        kafka = self._settings.kafka
+        if uncommitted:
+            kafka = dataclasses.replace(kafka, isolation_level="read_uncommitted")
+        reader = KafkaReader(kafka, OffsetRange(tp, start, end), first_batch_records=1)
         try:
             for batch in reader:
                 first = batch.timestamps()[0]

@@ -47,8 +47,8 @@ class _Partition:
     def end(self) -> int:
         return self.high_watermark if self.last_stable is None else self.last_stable
 
-    def visible(self, start: int, end: int) -> Iterator[Record]:
-        low, high = max(start, self.log_start), min(end, self.end)
+    def visible(self, start: int, end: int, *, uncommitted: bool = False) -> Iterator[Record]:
+        low, high = max(start, self.log_start), min(end, self.high_watermark if uncommitted else self.end)
         return (record for record in self.records if low <= record.offset < high)
 
 
@@ -228,13 +228,13 @@ class MemoryBroker:
             self._request("offsets_for_time")
             return {tp: self._offset_for_time(self._partition(tp), timestamp_ms) for tp in tps}
 
-    def first_timestamp(self, tp: TopicPartition, start: int, end: int) -> int | None:
+    def first_timestamp(self, tp: TopicPartition, start: int, end: int, *, uncommitted: bool = False) -> int | None:
         with self._lock:
             self._request("first_timestamp")
             state = self._partition(tp)
             if start < state.log_start:
                 raise DataLoss(f"{tp}: offset {start} is gone; the log is [{state.log_start}, {state.high_watermark}).")
-            first = next(state.visible(start, end), None)
+            first = next(state.visible(start, end, uncommitted=uncommitted), None)
             if first is None:
                 return None
             return -1 if first.timestamp_ms is None else first.timestamp_ms
