@@ -96,5 +96,6 @@ def everything(connector: str, count: int) -> list[str]:
         "/kafka-s3/metrics",
         f"{one}/commits/7",
         f"{one}/charts?commits={{n}}",
+        "/kafka-s3/plain",
     )
     return [kinds[number % len(kinds)].format(n=100 + number) for number in range(count)]

@@ -25,8 +25,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 REQUESTS = 1_000
 RUN = "run-1"
-#: What may ask at once (31), the page's threads, and some of the test's own. One a request were 1,000.
-THREADS_MAX = 31 + 4 + 8
+#: What may ask at once (32), the page's threads, and some of the test's own. One a request were 1,000.
+THREADS_MAX = 32 + 4 + 8
 
 
 def observer_over(store: HangingServer, folder: Path) -> Any:

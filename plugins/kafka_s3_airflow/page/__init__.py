@@ -18,9 +18,13 @@
 - `charts`: commits by hour, day and month.
 - `lags`: what waited in Kafka, each time that it answered.
 - `over_time`: the routes of these.
+- `inside_views`: schemas and reasons of refusals, from an entry.
+- `inside`: the first rows of an object, for who may see them.
+- `sample_process`: reads them, in a process of its own.
 - `at_hand`: what every route has at hand.
 - `views`: all that as the plain values that the browser gets.
 - `remedies`: what to do about a state, as commands.
+- `plain`: the list without a script.
 - `scrape`: all that as metrics.
 - `access`: who may see which connector.
 - `headers`: the headers of every answer.

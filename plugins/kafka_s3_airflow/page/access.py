@@ -52,6 +52,12 @@ def with_readable_runs(dag_ids: Iterable[str], user: Any) -> set[str]:
     }
 
 
+def may_edit(dag_id: str, user: Any) -> bool:
+    """Whether the user may edit a DAG."""
+    team = DagModel.get_dag_id_to_team_name_mapping([dag_id]).get(dag_id)
+    return get_auth_manager().is_authorized_dag(method="PUT", details=DagDetails(id=dag_id, team_name=team), user=user)
+
+
 def without_runs(row: Mapping[str, Any]) -> dict[str, Any]:
     """What is shown of a commit, a plan or a window to somebody who may not read runs."""
     return {**row, "run_id": None, "dag_id": None}

@@ -7,6 +7,7 @@ rest is done by the page's, and where too many wait already the answer is 503 at
 """
 
 import functools
+import json
 import os
 import time
 from collections.abc import Iterable
@@ -21,7 +22,7 @@ from fastapi.responses import JSONResponse
 
 from kafka_s3.wiring import make_broker, make_store
 from kafka_s3_airflow.connections import load_connector
-from kafka_s3_airflow.page import access, over_time, runs, views
+from kafka_s3_airflow.page import access, inside, over_time, runs, views
 from kafka_s3_airflow.page.answers import Rows, listed, tagged
 from kafka_s3_airflow.page.at_hand import (
     PAGE_WAIT_S,
@@ -36,10 +37,12 @@ from kafka_s3_airflow.page.at_hand import (
 from kafka_s3_airflow.page.folder import Folder, bundle_folders, folder_of
 from kafka_s3_airflow.page.headers import Headers
 from kafka_s3_airflow.page.history import Page
+from kafka_s3_airflow.page.inside import Inside, InsideDep
 from kafka_s3_airflow.page.model import AirflowFacts, Connector
 from kafka_s3_airflow.page.mount import Asgi
 from kafka_s3_airflow.page.observer import CONNECTORS_MAX, CommitsWanted, EntryWanted, Observer
 from kafka_s3_airflow.page.over_time import Charts
+from kafka_s3_airflow.page.plain import plain_page
 from kafka_s3_airflow.page.scrape import CONTENT_TYPE, scraped
 from kafka_s3_airflow.page.scrape import WAIT_S as SCRAPE_WAIT_S
 from kafka_s3_airflow.page.thread_pool import RETRY_AFTER_S, Busy, PageThreads
@@ -49,12 +52,13 @@ from kafka_s3_airflow.verification import verify_id
 #: A log that answers slowly is asked for in the background; the browser comes back for the answer.
 WAIT_S: Final = 0.5
 BUSY: Final = "The page is busy: its questions to buckets and brokers wait for answers. Try again in a moment."
+_HTML: Final = "text/html; charset=utf-8"
 _STATIC: Final = {
-    "": ("page.html", "text/html; charset=utf-8"),
+    "": ("page.html", _HTML),
     "page.css": ("page.css", "text/css; charset=utf-8"),
     **{
         name: (name, "text/javascript; charset=utf-8")
-        for name in ("page.js", "nodes.js", "data.js", "list.js", "one.js", "charts.js", "plots.js")
+        for name in ("page.js", "nodes.js", "data.js", "list.js", "one.js", "charts.js", "plots.js", "inside.js")
     },
 }
 
@@ -74,8 +78,10 @@ def make_app(observer: Observer) -> Asgi:
     made.state.threads = PageThreads()
     made.state.rows = Rows(CONNECTORS_MAX)
     made.state.charts = Charts(observer)
+    made.state.inside = Inside(observer)
     made.add_exception_handler(Busy, _busy)
     made.include_router(over_time.routes)
+    made.include_router(inside.routes)
     made.include_router(pages)  # last: it has what has no route
     return Headers(made)
 
@@ -119,6 +125,18 @@ async def connectors(
         return tagged(request, observer.now_ms(), content)
 
     return await threads.run(show)
+
+
+@pages.get("/plain")
+async def plain(shown: VisibleDep, user: GetUserDep, observer: ObserverDep, threads: ThreadsDep) -> Response:
+    """The same without a script."""
+    await observer.look_over(shown, WAIT_S)
+
+    def show() -> bytes:
+        with_runs = access.with_readable_runs({each.runs_in for each in shown}, user)
+        return plain_page((json.loads(_row(each, with_runs, observer, Rows(1))) for each in shown), observer.now_ms())
+
+    return Response(await threads.run(show), media_type=_HTML)
 
 
 def _every_ms(count: int) -> int:
@@ -218,10 +236,22 @@ def _with_runs(rows: Iterable[Any], dag_id: str, user: Any) -> list[dict[str, An
 
 
 @pages.get("/api/connectors/{dag_id}/commits/{seq}")
-async def commit(request: Request, shown: OneDep, observer: ObserverDep, threads: ThreadsDep, seq: int) -> Response:
-    """The ranges and objects of one commit."""
+async def commit(
+    request: Request,
+    shown: OneDep,
+    user: GetUserDep,
+    observer: ObserverDep,
+    threads: ThreadsDep,
+    looks: InsideDep,
+    seq: int,
+) -> Response:
+    """The ranges and objects of one commit, and whether the user may see rows of them."""
+
+    def show(found: dict[str, Any]) -> dict[str, object]:
+        return {**found, "has_rows": looks.is_on and access.may_edit(shown.runs_in, user)}
+
     answer = await observer.entry(EntryWanted(shown.dag_id, seq_of(seq)), PAGE_WAIT_S)
-    return await threads.run(answered, request, answer, dict, shown, observer)
+    return await threads.run(answered, request, answer, show, shown, observer)
 
 
 @pages.get("/api/connectors/{dag_id}/commits/{seq}/rejected")

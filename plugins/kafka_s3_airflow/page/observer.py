@@ -1,7 +1,7 @@
 """What the page knows: asked in the background by a few threads, and kept for a moment.
 
 Nothing here waits for Kafka, and for a bucket only as long as the caller says. All of it is of this process alone.
-Threads: the sum of `at_once` below, 29, whatever is asked; charts have two more.
+Threads: the sum of `at_once` below, 29, whatever is asked; charts and samples have three more.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from kafka_s3.reexport import ReexportedWindow
 from kafka_s3.report.health import Health, State
 from kafka_s3_airflow.page.background_answers import Answer
 from kafka_s3_airflow.page.entry_schemas import schemas_of
+from kafka_s3_airflow.page.inside_views import refusals_of, schemas_inferred
 from kafka_s3_airflow.page.model import AirflowFacts, Connector, LogView
 from kafka_s3_airflow.page.remedies import late, remedies
 
@@ -144,6 +145,8 @@ def commit_detail(entry: Entry, bucket: str) -> dict[str, object]:
         "objects": objects[:OBJECTS_MAX],
         "objects_omitted": max(0, len(objects) - OBJECTS_MAX),
         "dead_letters": sum(done.dead_letters is not None for done in entry.ranges),
+        "refusals": refusals_of(entry),
+        "schemas": schemas_inferred(entry),
     }
 
 
@@ -385,5 +388,6 @@ def _object(done: RangeEntry, made: ObjectEntry) -> dict[str, object]:
         "topic": done.topic,
         "partition": done.partition,
         "closed_by": made.closed_by,
+        "schema_id": made.schema_id,
         "companions": [companion.key for companion in made.companions],
     }

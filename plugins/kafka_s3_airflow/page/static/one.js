@@ -2,6 +2,7 @@
 
 import { startCharts } from "./charts.js";
 import { apiOf, awaited, into, replaceAll, watch } from "./data.js";
+import { refusals, rowsOf, schemas } from "./inside.js";
 import { kafkaAge, lossOf } from "./list.js";
 import { airflowLink, bytes, copyButton, draw, duration, figure, fill, instant, interval, make, number, pageLink, rate, row, state, table, tick, timesChoice, when } from "./nodes.js";
 
@@ -147,7 +148,7 @@ async function toggle(made, each, open) {
   });
 }
 
-const OBJECTS = [["Object", "name mono"], ["Records", "number"], ["Offsets", "number"], ["Size", "number"], ["Closed by", "name"]];
+const OBJECTS = [["Object", "name mono"], ["Records", "number"], ["Offsets", "number"], ["Size", "number"], ["Schema", "name"], ["Closed by", "name"]];
 const RANGES = [["Partition", "name"], ["Offsets", "number"], ["Records", "number"], ["Rejected", "number"], ["Tombstones", "number"], ["No visible record", "number"]];
 
 function objects(found, each) {
@@ -160,9 +161,10 @@ function objects(found, each) {
       one.rejected ? make("span", { class: "alert" }, number(one.rejected)) : "0", number(one.tombstones), number(one.skipped)])),
     found.ranges_omitted > 0 && make("p", { class: "soft" }, `and ${number(found.ranges_omitted)} more ranges`),
     found.objects.length === 0 ? make("p", { class: "soft" }, "No objects were written.") : table(`Objects of commit ${each.seq}`, OBJECTS,
-      found.objects.map((one) => [[one.key, one.companions.map((key) => make("div", { class: "soft" }, key))], number(one.records),
-        `${number(one.first_offset)} – ${number(one.last_offset)}`, bytes(one.size), one.closed_by.replaceAll("_", " ")])),
+      found.objects.map((one, at) => [[one.key, one.companions.map((key) => make("div", { class: "soft" }, key)), rowsOf(dagId, each.seq, at, found.has_rows)], number(one.records),
+        `${number(one.first_offset)} – ${number(one.last_offset)}`, bytes(one.size), one.schema_id === null ? null : `id ${one.schema_id}`, one.closed_by.replaceAll("_", " ")])),
     found.objects_omitted > 0 && make("p", { class: "soft" }, `and ${number(found.objects_omitted)} more: the log entry lists them.`),
+    schemas(found), refusals(found, each.seq),
     found.dead_letters > 0 && make("p", {}, make("button", { type: "button", click: () => rejected(letters, each) }, "Why records were rejected")), letters];
 }
 
