@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -86,6 +87,12 @@ def connector(
     return path
 
 
+def exported(moto: MotoServer, bucket: str) -> list[int]:
+    """What the records in the bucket hold."""
+    bodies = moto.objects(bucket, "topics/").values()
+    return [json.loads(line)["n"] for body in bodies for line in gzip.decompress(body).splitlines()]
+
+
 def _run(connector: Path, master: str) -> subprocess.CompletedProcess[str]:
     environment = child_environment(JAVA_HOME=str(find_java().home), SPARK_LOCAL_IP="127.0.0.1")
     command = [COMMAND, "run", connector, "--until-now", "--spark", master]
@@ -101,11 +108,7 @@ def test_workers_get_everything_from_the_driver(
     connector.write_text(connector.read_text() + "\n".join(lines) + "\n")
     ran = _run(connector, cluster.master_url)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    client = moto.client()
-    keys = [item["Key"] for item in client.list_objects_v2(Bucket=bucket_name, Prefix="topics/")["Contents"]]
-    bodies = [client.get_object(Bucket=bucket_name, Key=key)["Body"].read() for key in keys]
-    numbers = [json.loads(line)["n"] for body in bodies for line in gzip.decompress(body).splitlines()]
-    assert sorted(numbers) == list(range(RECORDS))
+    assert sorted(exported(moto, bucket_name)) == list(range(RECORDS))
     (application,) = cluster.master.state()["completedapps"]
     assert (application["cores"], application["memoryperexecutor"]) == (1, 512)
 
@@ -118,6 +121,73 @@ def test_workers_without_the_engine_are_one_sentence(connector: Path, cluster: S
     assert "No worker can export: " in said
     assert "No module named 'kafka_s3'.\n`kafka-s3 bundle` makes an archive" in said
     assert [line for line in said.splitlines() if line.startswith(("\tat ", "Traceback", '  File "'))] == []
+
+
+def test_an_archive_of_another_engine_is_refused(
+    connector: Path, cluster: SparkCluster, archive: list[str], tmp_path: Path
+) -> None:
+    """As after an upgrade of the driver alone: both engines in one sentence, and 78."""
+    path = archive[0].partition("=")[2].partition("#")[0]
+    other = tmp_path / "other.zip"
+    with zipfile.ZipFile(path) as packed, zipfile.ZipFile(other, "w") as made:
+        for member in packed.infolist():
+            content = packed.read(member)
+            is_changed = member.filename == "kafka_s3/errors.py"
+            made.writestr(member, content + b"# changed\n" if is_changed else content, zipfile.ZIP_STORED)
+    lines = [line.replace(path, str(other)) for line in archive if "spark.pyspark.python" not in line]
+    connector.write_text("\n".join([connector.read_text(), *lines, ""]))
+    ran = _run(connector, cluster.master_url)
+    said = ran.stdout + ran.stderr
+    assert ran.returncode == 78, said
+    assert re.search(r"No worker can export: \S+ \(.*\) has engine (\S+), the driver (?!\1)\S+\.\n", said)
+    assert [line for line in said.splitlines() if line.startswith(("\tat ", "Traceback"))] == []
+
+
+NO_EXECUTOR = """
+import json, sys, threading, time
+from kafka_s3.spark.execute import spark_context
+from kafka_s3.spark.waiting import telling_of_no_executor
+
+said, ended = [], threading.Event()
+
+def job():
+    context.parallelize(range(1), 1).foreach(lambda _: time.sleep(2))
+    ended.set()
+
+with spark_context("waiting", 1) as context:
+    if sys.argv[1:] == ["has room"]:
+        job()
+        ended.clear()
+    with telling_of_no_executor(context, said.append, 0.2):
+        time.sleep(1)
+        before = list(said)
+        threading.Thread(target=job, daemon=True).start()
+        while not said and not ended.wait(0.2):
+            pass
+        context.cancelAllJobs()
+print(json.dumps([before, said[:1]]))
+"""
+
+
+@pytest.mark.parametrize(("memory", "is_said"), [("64g", True), ("512m", False)])
+def test_no_memory_for_an_executor(cluster: SparkCluster, tmp_path: Path, memory: str, is_said: bool) -> None:
+    """A run whose executors no worker has room for says what it waits for; one that has its executor says nothing."""
+    program = tmp_path / "waiting.py"
+    program.write_text(NO_EXECUTOR)
+    submit = [Path(sys.executable).parent / "spark-submit", "--master", cluster.master_url, "--conf"]
+    environment = child_environment(
+        JAVA_HOME=str(find_java().home),
+        SPARK_LOCAL_IP="127.0.0.1",
+        PYSPARK_PYTHON=sys.executable,
+        PYTHONPATH=str(Path(__file__).parents[2] / "jobs"),
+    )
+    command = [*submit, f"spark.executor.memory={memory}", program, *([] if is_said else ["has room"])]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    before, said = json.loads(ran.stdout.splitlines()[-1])
+    assert before == [], "without a job there is nothing to wait for"
+    wanted = "Spark has given this run no executor yet; it asks for 64g of memory in each."
+    assert [each[: len(wanted)] for each in said] == ([wanted] if is_said else [])
 
 
 def test_the_bundle_has_neither_airflow_nor_spark(archive: list[str]) -> None:

@@ -71,6 +71,7 @@ class Export:
     store: MotoServer
     topic: str
     bucket: str
+    command: Path = COMMAND
 
     def produce(self, records: int) -> None:
         producer = Producer({"bootstrap.servers": self.broker.bootstrap_servers})
@@ -80,7 +81,7 @@ class Export:
 
     def start(self, *, token: str = TOKEN, url: str = "", **variables: str) -> subprocess.Popen[str]:
         environment = {**child_environment(), "TEST_SECRET": SECRET, TOKEN_VARIABLE: token, **variables}
-        command = [COMMAND, "run", self.connector, "--until-now", "--spark", url or self.server.url]
+        command = [self.command, "run", self.connector, "--until-now", "--spark", url or self.server.url]
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def run(self, **given: str) -> tuple[int, str]:

@@ -36,7 +36,10 @@ spark.stop()
 
 
 class SparkDaemon(Part):
-    """One of Spark's own processes, with a page that tells its state as JSON. `command` is what it was started with."""
+    """One of Spark's own processes, with a page that tells its state as JSON. `command` is what it was started with.
+
+    SPARK_HOME of its environment is another Spark than that of this Python.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -64,7 +67,7 @@ class SparkDaemon(Part):
             return {}
 
     def _launch_class(self, name: str, *arguments: str, environment: Mapping[str, str]) -> None:
-        home = pyspark_folder()
+        home = Path(environment.get("SPARK_HOME") or pyspark_folder())
         own = child_environment(
             SPARK_HOME=str(home),
             JAVA_HOME=str(find_java().home),
@@ -152,12 +155,19 @@ class SparkConnectServer(Part):
     """A Spark Connect server on `local[cores]`, which takes connections when the constructor returns.
 
     `events` is the folder of its event log. Clients have to show `token`, if it has one. Its workers have `python`.
+    `home`: of another Spark than that of this Python.
     """
 
     name = "connect-server"
 
     def __init__(
-        self, *, cores: int = 2, token: str | None = None, python: str = sys.executable, conf: Mapping[str, str] = {}
+        self,
+        *,
+        cores: int = 2,
+        token: str | None = None,
+        python: str = sys.executable,
+        conf: Mapping[str, str] = {},
+        home: Path | None = None,
     ) -> None:
         super().__init__()
         self._port, self._web_port = ReservedPort(), ReservedPort()
@@ -167,7 +177,7 @@ class SparkConnectServer(Part):
             f"sc://localhost:{self._port.number}"  # by name: Spark's client takes a token without TLS nowhere else
         )
         self.web_url = f"http://{HOST}:{self._web_port.number}"
-        self._token, self._python, self._master = token, python, f"local[{cores}]"
+        self._token, self._python, self._master, self._home = token, python, f"local[{cores}]", home
         self._conf = {
             "spark.connect.grpc.binding.address": HOST,
             "spark.connect.grpc.binding.port": str(self._port.number),
@@ -188,10 +198,11 @@ class SparkConnectServer(Part):
 
     def start(self) -> None:
         """Start it, or start it again after `kill`: on the same port, as another application."""
-        home = pyspark_folder()
+        home = self._home or pyspark_folder()
         options = [part for name, value in self._conf.items() for part in ("--conf", f"{name}={value}")]
-        started = submit_variables()
-        started = {**started, "SPARK_SUBMIT_OPTS": f"{started['SPARK_SUBMIT_OPTS']} -Djava.io.tmpdir={self.folder}"}
+        started = {} if self._home else submit_variables()  # of this Python's Spark
+        quick = started.get("SPARK_SUBMIT_OPTS", "")
+        started = {**started, "SPARK_SUBMIT_OPTS": f"{quick} -Djava.io.tmpdir={self.folder}".strip()}
         environment = child_environment(
             SPARK_HOME=str(home),
             JAVA_HOME=str(find_java().home),

@@ -10,6 +10,7 @@
 - `connect_failures`: what its failures are, and what to say of them.
 - `balance`: groups of ranges, a job each, as many at once as `tasks.max` says.
 - `workers`: what a worker does first: it says whether it has this engine.
+- `waiting`: says so while an application has no executor.
 - `masters`: what is wrong with a Spark master, before Spark waits for it.
 - `failures`: whether a failure of Spark is a bug of ours, and what to say of it.
 - `reasons`: failures in Spark's own words, as sentences of ours.

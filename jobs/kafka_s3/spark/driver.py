@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -25,7 +24,6 @@ from kafka_s3.plan.batch import RunRequest
 from kafka_s3.reexport.run import run as export_again
 from kafka_s3.settings import load, lookups_of
 from kafka_s3.settings.model import Settings
-from kafka_s3.shown import printable_lines
 from kafka_s3.spark import told
 from kafka_s3.spark.application import Application
 from kafka_s3.spark.connect_server import ConnectServer
@@ -147,7 +145,7 @@ def _warn(application: Application) -> None:
     """Say so on standard error, before anything is sent, where secrets could be read on the way to the workers."""
     warning = application.warning
     if warning is not None:
-        print(printable_lines(warning), file=sys.stderr, flush=True)
+        told.beside(warning)
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:

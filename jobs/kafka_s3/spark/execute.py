@@ -15,10 +15,12 @@ from kafka_s3.adapters.known_schemas import NOTHING_KNOWN
 from kafka_s3.fair_pool import FairPool
 from kafka_s3.plan.results import RangeResult, Task
 from kafka_s3.settings.model import Settings
+from kafka_s3.spark import told
 from kafka_s3.spark.balance import Done, in_groups, settings_for_workers
 from kafka_s3.spark.encryption import in_clear
 from kafka_s3.spark.failures import is_of_a_task, refused_python, spark_failed
 from kafka_s3.spark.masters import check_master, cores_max
+from kafka_s3.spark.waiting import telling_of_no_executor
 from kafka_s3.spark.workers import Answer, on_a_worker
 from kafka_s3.wiring import ask_registries, make_registries
 
@@ -93,7 +95,10 @@ class Submitted:
 def submitted(name: str, tasks_max: int, *, fair: bool = False) -> Iterator[Submitted]:
     """The application, until its end. Failures of the JVM itself, outside any task, are `SparkFailed`."""
     try:
-        with spark_context(name, tasks_max, fair=fair) as context:
+        with (
+            spark_context(name, tasks_max, fair=fair) as context,
+            telling_of_no_executor(context, told.beside),
+        ):
             yield Submitted(context)
     except Py4JError as error:  # its disk is full, it has ended
         if is_of_a_task(error):

@@ -10,6 +10,7 @@ from typing import Final
 from kafka_s3.events import Event, ProblemReported, RejectionsNoted, RunEnded, SparkNeeded, Tell, to_line
 from kafka_s3.export.run_report import RunReport
 from kafka_s3.sentences import sentence
+from kafka_s3.shown import printable_lines
 
 #: Tells an event of a connector, or (`None`) of the driver.
 TellOf = Callable[[Event, str | None], None]
@@ -32,6 +33,12 @@ def in_words(event: Event, connector: str | None = None) -> None:
     with _ONE_AT_ONCE:
         for line in sentence(event).split("\n"):
             print(f"{prefix}{line}", file=sys.stderr if is_wrong else sys.stdout, flush=True)
+
+
+def beside(said: str) -> None:
+    """A warning or a note, which is no event of the run: on standard error, for whoever reads along."""
+    with _ONE_AT_ONCE:
+        print(printable_lines(said), file=sys.stderr, flush=True)
 
 
 def tell_report(report: RunReport, config: str, tell: Tell) -> None:
