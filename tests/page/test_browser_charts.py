@@ -14,6 +14,7 @@ import pytest
 
 from kafka_s3.errors import StoreUnavailable
 from tests.export.harness import MemoryExport
+from tests.page.conftest import HOSTILE
 from tests.page.conftest import chromium as chromium
 from tests.page.observed import ObservedConnector
 from tests.page.serving import Served, served
@@ -110,10 +111,12 @@ def test_from_months_to_hours_and_more(there: Served, window: Page) -> None:
 def test_days_of_the_viewers_zone(there: Served, window: Page) -> None:
     """Where times are those of the viewer's zone, a day begins at midnight there."""
     opened(there, window)
-    window.get_by_role("button", name="Europe/Berlin").click()
     window.get_by_role("button", name="Day", exact=True).click()
-    window.get_by_text("Europe/Berlin").nth(1).wait_for()
     plot(window, "Records per day").wait_for()
+    window.get_by_role("button", name="Europe/Berlin").click()
+    window.locator(".bar", has_text="Europe/Berlin").filter(has_text="Earlier").wait_for()
+    first = window.request.get(f"{there.url}/kafka-s3/api/connectors/orders/charts?per=day&zone=Europe/Berlin").json()
+    assert first["bars"][0]["start_ms"] % (24 * HOUR_MS) in (22 * HOUR_MS, 23 * HOUR_MS)
     window.get_by_role("button", name="Ages").click()
 
 
@@ -194,3 +197,35 @@ def test_lag_over_time(there: Served, window: Page) -> None:
     window.get_by_text("The same in numbers").last.click()
     rows = window.get_by_label("Waiting in Kafka", exact=True).locator("tbody tr")
     assert rows.filter(has_text="5,900").count() == 1
+
+
+def test_hostile_reasons_are_text(
+    airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chromium: Browser
+) -> None:
+    """What an entry gives as its reason is shown as it is, on the time line and in its table; a screen reader is told
+    how many there are."""
+    from msgspec.structs import replace
+
+    from kafka_s3.log.entries import Kind
+
+    seen = ObservedConnector(tmp_path)
+    seen.world.produce(0, 4)
+    seen.world.run()
+    log = seen.world.exporter.log
+    head = log.newest()
+    assert head is not None
+    rewound = replace(head.entry, kind=Kind.REWIND, seq=2, previous_sha256=head.sha256, ranges=(), reason=HOSTILE)
+    log.put_entry(rewound)
+    seen.now_ms = log.store.head(log.layout.log_key(2)).modified_ms + 1_000  # type: ignore[union-attr,operator]
+    with served(seen.observer, monkeypatch) as made:
+        context = chromium.new_context()
+        context.add_cookies([{"name": "_token", "value": made.token, "url": made.url}])
+        page = context.new_page()
+        page.set_default_timeout(BOUND_MS)
+        opened(made, page)
+        page.get_by_role("img", name="1 event;").wait_for()
+        page.get_by_text("1 event: gaps").click()
+        assert HOSTILE in page.get_by_label("What happened").last.inner_text()
+        assert page.locator("main img").count() == 0
+        assert page.evaluate("window.hacked") is None
+        context.close()

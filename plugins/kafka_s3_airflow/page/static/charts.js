@@ -9,8 +9,9 @@ const INNER = { month: "day", day: "hour" };
 const OUTER = { hour: "day", day: "month" };
 const MORE = 1000;
 const COMMITS = { hour: 200, day: 1200, month: 1200 };  // read without being asked: what the newest bars of hourly runs take, or so
-const AGE_MAX_MS = 60_000;
-const FOLLOW_MS = 15_000;
+const AGE_MAX_MS = 120_000;
+const FOLLOW_MS = 60_000;  // Kafka's lag is kept by the minute
+const AT_ONCE_MS = 10_000;
 const GAP_MS = 20 * 60_000;  // a long list of connectors is asked about in turn
 const LAGS_SHOWN = 60;
 const PLOTS = [
@@ -45,6 +46,7 @@ export function startCharts(section, dagId) {
   const waiting = make("div", {});
   const asOf = make("span", {});
   let loadedMs = 0;
+  let knownEntries = null;
   let isLoading = false;
   section.replaceChildren(make("div", { class: "bar" }, make("h2", { id: "overtime" }, "Over time"), asOf), controls, plots, about,
     make("details", {}, make("summary", {}, "The same in numbers"), numbers), events, waiting);
@@ -135,7 +137,13 @@ export function startCharts(section, dagId) {
     if (isAgain) load();
   }
 
-  section.follow = () => { if (Date.now() - loadedMs > FOLLOW_MS && !isLoading) load(); };
+  // `entries`: how many the log has now. Without a new one there is only Kafka's lag to follow.
+  section.follow = (entries) => {
+    if (isLoading || (wanted.from !== null && entries === knownEntries)) return;
+    if (Date.now() - loadedMs > (entries === knownEntries ? FOLLOW_MS : AT_ONCE_MS)) load();
+    knownEntries = entries;
+  };
+  document.addEventListener("times", load);
   load();
 }
 

@@ -12,7 +12,7 @@ const COLUMNS = [
   { id: "oldest", title: "Oldest waiting record", kind: "number", of: by("lag_ms"), isMostFirst: true },
   { id: "loss", title: "Retention deletes in", kind: "number", of: by("loss_in_ms") },
   { id: "commit", title: "Last commit", kind: "number", of: by("last_commit_ms"), isMostFirst: true },
-  { id: "rate", title: "Throughput", kind: "number", of: by("records_per_s"), isMostFirst: true },
+  { id: "rate", title: "Rate, plan to commit", kind: "number", of: by("records_per_s"), isMostFirst: true },
   { id: "asof", title: "As of", kind: "number", of: by("kafka_at_ms") },
 ];
 const CELLS = COLUMNS.map(({ title, kind }) => [title, kind]);

@@ -163,6 +163,7 @@ export function timesChoice() {
       remembered("times", name);
       for (const each of group.children) each.setAttribute("aria-pressed", String(each === event.currentTarget));
       tick();
+      document.dispatchEvent(new Event("times"));
     } }, text)));
   return group;
 }

@@ -25,7 +25,7 @@ function facts(each) {
     fact("Retention deletes in", ofKafka(lossOf(each))),
     fact("Overdue", ofKafka(each.overdue_ms ? duration(each.overdue_ms) : each.overdue_ms === null ? null : "no")),
     fact("Last commit", ofLog(when(each.last_commit_ms)), each.last_records !== null && `${number(each.last_records)} records`),
-    fact("Throughput", ofLog(rate(each.records_per_s))),
+    fact("Rate of the last commit", ofLog(rate(each.records_per_s)), "from its plan on, Spark's start included"),
     fact("Rejected", ofKafka(each.rejected_fraction === null ? null : `${(each.rejected_fraction * 100).toFixed(each.rejected_fraction > 0 ? 2 : 0)} %`), "of the newest records"),
     fact("Runs", each.schedule || null, each.is_paused && "paused"),
     fact("Verified", each.verify && airflowLink(["dags", each.verify.dag_id, "runs", each.verify.run_id], each.verify.state),
@@ -107,7 +107,7 @@ function partitions(each, again) {
 // Commits.
 
 const COMMITS = [["Commit", "name"], ["When", "number"], ["Run", "name"], ["Interval", "name"], ["Records", "number"], ["Objects", "number"],
-  ["Size", "number"], ["Rejected", "number"], ["Duration", "number"], ["Throughput", "number"]];
+  ["Size", "number"], ["Rejected", "number"], ["Duration", "number"], ["Rate, plan to commit", "number"]];
 
 function remarks(each) {
   const lines = [
@@ -329,7 +329,7 @@ export function startOne() {
         startWindows(windows);
       } else {
         commits.follow();
-        charts.follow?.();
+        charts.follow?.(found.entries);
       }
       hasLog = true;
     } else if (found.log_at_ms !== null && !commits.hasChildNodes()) {

@@ -124,7 +124,7 @@ export function linePlot({ title, unit, points, gapMs, zone }) {
 export function timeLine({ marks, fromMs, toMs, zone }) {
   const [width, height] = [1000, 26];
   const x = (at) => Math.min(width - 4, Math.max(4, ((at - fromMs) / (toMs - fromMs)) * width));
-  return draw("svg", { class: "timeline", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `${marks.length} events; the table below has each.` },
+  return draw("svg", { class: "timeline", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `${marks.length} ${marks.length === 1 ? "event" : "events"}; the table below has each.` },
     draw("line", { class: "grid", x1: 0, x2: width, y1: height / 2, y2: height / 2 }),
     marks.map((each) => draw("rect", { class: `mark ${each.kind}`, x: x(each.at_ms) - 3, y: 3, width: 6, height: height - 6 }, draw("title", {}, `${instant(each.at_ms, zone)}, commit ${each.seq}: ${each.kind} ${each.text}`))));
 }
