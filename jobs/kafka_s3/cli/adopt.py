@@ -60,7 +60,7 @@ def command(
     entry; `kafka-s3 run` goes on there. Stop the connector first.
 
     Exits with 1, and writes nothing, if these do not agree: it says what was found and which option settles it.
-    With --json nothing is asked: it shows what was found, and writes it only with --yes.
+    With --json nothing is asked: it shows what was found, and writes the entry only with --yes.
     """
     if from_group is not None and from_objects:
         raise click.UsageError("--from-group and --from-objects are mutually exclusive.")

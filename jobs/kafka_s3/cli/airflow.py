@@ -11,16 +11,16 @@ from kafka_s3.cli.common import echo, writing
 
 @click.group("airflow")
 def command() -> None:
-    """Bring exports into an Airflow.
+    """Set up exports in an Airflow.
 
-    `init FOLDER` writes a project that begins into FOLDER, which must be empty: a DAG file, a connector, tests of both.
+    `init FOLDER` writes a starter project into FOLDER, which must be empty: a DAG file, a connector, tests of both.
     """
 
 
-@command.command("init")
+@command.command("init", short_help="Write a starter project: a DAG file, a connector, tests.")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="FOLDER")
 def init(folder: Path) -> None:
-    """Write a project that begins into FOLDER: a DAG file, a connector, and tests of both. FOLDER must be empty."""
+    """Write a starter project into FOLDER: a DAG file, a connector, and tests of both. FOLDER must be empty."""
     from kafka_s3.cli.starting_project import files, write_project
 
     with writing(folder):

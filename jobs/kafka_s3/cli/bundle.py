@@ -11,16 +11,16 @@ from kafka_s3.cli.common import echo, writing
 from kafka_s3.settings.spark import CONF
 
 
-@click.command("bundle")
+@click.command("bundle", short_help="Pack the engine and its libraries for Spark workers.")
 @click.argument("out", type=click.Path(path_type=Path, dir_okay=False), required=False, metavar="[FILE]")
 @click.option("--extra", "extras", multiple=True, metavar="EXTRA", help="Pack this extra too: msk, protobuf.")
 @click.option("--engine-only", is_flag=True, help="Pack no libraries: a small zip for workers that have them.")
 def command(out: Path | None, extras: tuple[str, ...], engine_only: bool) -> None:
     """Pack this engine and the libraries that it needs into one archive, FILE, for Spark workers without them.
 
-    What is packed is what is installed here, so nothing is downloaded, and workers have the driver's own versions.
-    The workers need a Python of the same first two numbers and a machine of the same kind. Airflow and pyspark are not
-    in it: Spark brings its own.
+    It packs what is installed here, so nothing is downloaded, and workers get the driver's own versions. They need the
+    same minor version of Python (3.12, say) and the same kind of machine. Airflow and pyspark are not packed: Spark
+    brings its own.
     """
     from kafka_s3.spark.bundle import FOLDER, bundle, default_name, engine_zip
 

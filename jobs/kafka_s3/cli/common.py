@@ -29,7 +29,7 @@ def configured(function: Function) -> Function:
     function = click.option(
         "--worker",
         type=click.Path(path_type=Path),
-        help="What Connect keeps in its worker. Default: worker.properties beside CONFIG, if there is one.",
+        help="The worker's properties, as Connect has them. Default: worker.properties beside CONFIG, if there is one.",
     )(function)
     return click.argument("config", type=click.Path(path_type=Path))(function)
 

@@ -60,16 +60,19 @@ def command(
     """List the objects and multipart uploads of CONFIG that runs which died left behind; with --delete, delete them.
 
     These are data objects, what lies beside them, and dead letters that no log entry lists and that none can list any
-    more: below the position of their partition, or of an older generation; and in a window that was exported again and
-    is committed, whatever its commit does not list. It is safe at any time, while runs are at work too; age plays no
-    part. Never touched: what a log entry lists, rewound objects included; what `adopt` took over; keys of another
-    connector's topics; every key that this connector's configurations do not make; a window that is not committed.
-    With --withdrawn, objects too that a rewind withdrew, once all their offsets are exported again.
-    Left alone unless --lost is given: objects that begin where the log says that Kafka lost records before they were
-    exported (a gap, a topic that was created again, a log that was cut off), for they may be the last copy of them.
-    Left alone unless --prefix or --topic names them: prefixes and topics that CONFIG as it is now does not.
+    more: below the position of their partition, or of an older generation. In a window that was exported again and is
+    committed, they are whatever its commit does not list. It is safe at any time, also while runs are at work; age
+    plays no part.
 
-    Refuses a log that is not whole. In a bucket with versions a deletion leaves a version behind, as deletions do.
+    Never touched: what a log entry lists, rewound objects included; what `adopt` took over; keys of another connector's
+    topics; every key that this connector's configurations do not make; a window that is not committed.
+
+    With --withdrawn it also takes objects that a rewind withdrew, once all their offsets are exported again. With
+    --lost it also takes objects that begin where the log says that Kafka lost records before they were exported: after
+    a gap, a topic that was created again, or a truncated log. These objects may be the last copy. Prefixes and topics
+    that CONFIG no longer names are left alone unless --prefix or --topic names them.
+
+    Refuses a log that is not whole. In a bucket with versions, a deletion leaves the old version behind.
 
     Exits with 1 if something could not be deleted.
     """

@@ -29,7 +29,7 @@ _ANYHOW: Final = (
 )
 
 
-@click.command("iam", short_help="The least policy of AWS for each command, as JSON.")
+@click.command("iam", short_help="The least IAM policy for each command, as JSON.")
 @configured
 @click.option(
     "--for",
@@ -40,11 +40,11 @@ _ANYHOW: Final = (
     help="The command that the policy allows; assume: for the keys that assume the configured role.",
 )
 def command(config: Path, worker: Path | None, command_: str) -> None:
-    """Print the least policy of IAM that lets a command work over CONFIG, as JSON: S3 by prefix, and KMS, Glue, STS and
-    Amazon MSK where they are configured. `run` is what a DAG needs. Reads files and the environment, and nothing of
-    Airflow's.
+    """Print the least IAM policy that lets a command work on CONFIG, as JSON.
 
-    What a bucket policy or a key policy denies is not seen.
+    It allows S3 by prefix, and KMS, Glue, STS and Amazon MSK where they are configured. `run` is what a DAG needs. It
+    reads files and the environment, not Airflow's connections. What a bucket policy or a key policy denies is not
+    seen.
     """
     loaded = load_configuration(config, worker, offline=True)
     missing = [each for each in loaded.unresolved if _matters(each.name, loaded)]
@@ -52,7 +52,7 @@ def command(config: Path, worker: Path | None, command_: str) -> None:
         raise ConfigurationError(
             f"The policy of {config} depends on variables that have no value here:",
             problems=missing,
-            next="Set them for this command: it reads files and the environment, and nothing of Airflow's.",
+            next="Set them for this command: it reads files and the environment, not Airflow's connections.",
         )
     print_json(least_policy(loaded.settings, command_))
 

@@ -18,14 +18,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def for_a_time(function: Function) -> Function:
     """The options --interval and --until-now."""
     function = click.option(
-        "--until-now", is_flag=True, help="Up to what can be read now, whatever the records' timestamps say."
+        "--until-now", is_flag=True, help="Export all that can be read now, whatever the records' timestamps are."
     )(function)
     return click.option(
         "--interval",
         type=Time(),
         nargs=2,
         metavar="START END",
-        help="Records before END, under the logical time START; ISO 8601. Default: the schedule's last complete one.",
+        help="Export records before END; START is the logical time. ISO 8601. Default: the last complete interval.",
     )(function)
 
 

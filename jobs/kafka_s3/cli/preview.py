@@ -29,9 +29,9 @@ from kafka_s3.write.rejections import Rejected
     "--records",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
     required=True,
-    help="The records, one JSON object a line; - is standard input.",
+    help="The records, one JSON object per line; - is standard input.",
 )
-@click.option("--at", type=Time(), help="The run's logical time, ISO 8601: what Wallclock tells. Default: now.")
+@click.option("--at", type=Time(), help="The run's logical time, ISO 8601: what Wallclock returns. Default: now.")
 @click.option(
     "--schemas",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -55,20 +55,22 @@ def command(
     """Print the objects that CONFIG makes of some records, without Kafka, S3 or Spark.
 
     \b
-    A record is one JSON object a line:
+    Each record is one JSON object per line:
       offset     required; offsets ascend in a partition, gaps are fine
       topic      default: the first one configured
       partition  default: 0
       timestamp  milliseconds since the epoch, or null
-      key, value any JSON: its compact serialisation is the bytes; null or absent: none (a tombstone)
+      key, value any JSON: its compact form is the bytes; null or absent: none (a tombstone)
       key_base64, value_base64
                  exact bytes instead
       headers    list of [name, value], value as above
 
-    Prints one JSON line an object in the order of closing (key, records, first_offset, last_offset, bytes,
-    closed_by; companions: the keys beside it), then one a refused record. With export.value.schema=infer one line a
-    topic with its schema comes first. Exits with 1 if a record was refused and errors.tolerance is none: its
-    partition ends in front of it, other partitions go on.
+    Prints one JSON line per object, in the order in which objects close: key, records, first_offset, last_offset,
+    bytes, closed_by, and companions (the keys beside it). Then it prints one line per refused record. With
+    export.value.schema=infer, one line per topic with its schema comes first.
+
+    Exits with 1 if a record was refused and errors.tolerance is none: its partition ends in front of it, and other
+    partitions go on.
     """
     settings = load_configuration(config, worker, offline=True).settings
     given = _read(settings, records)

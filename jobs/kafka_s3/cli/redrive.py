@@ -50,7 +50,7 @@ class _Offsets(click.ParamType):  # type: ignore[type-arg]
 @click.command("redrive", short_help="Send dead letters back to their topic, or to another.")
 @configured
 @click.option(
-    "--to", type=_Topic(), metavar="TOPIC", help="Where to; it has to exist. Default: each letter's own topic."
+    "--to", type=_Topic(), metavar="TOPIC", help="Where to; it has to exist. Default: each record's own topic."
 )
 @click.option("--topic", type=_Topic(), metavar="TOPIC", help="Only records of this topic.")
 @click.option("--partition", type=click.IntRange(0), metavar="N", help="Only records of this Kafka partition.")
@@ -63,8 +63,8 @@ class _Offsets(click.ParamType):  # type: ignore[type-arg]
     help="Only records that were rejected at this stage.",
 )
 @click.option("--error", metavar="TEXT", help="Only records whose reason contains this text.")
-@click.option("--keep-timestamps", is_flag=True, help="Send the records' own timestamps, not the present time.")
-@click.option("--again", is_flag=True, help="Also letters that were sent to the same topic before.")
+@click.option("--keep-timestamps", is_flag=True, help="Send the records' own timestamps, not the current time.")
+@click.option("--again", is_flag=True, help="Also dead letters that were sent to the same topic before.")
 @click.option("--dry-run", is_flag=True, help="Only count what would be sent.")
 @as_json
 def command(
@@ -85,16 +85,16 @@ def command(
 ) -> None:
     """Send the dead letters of CONFIG back to Kafka: all that its export holds, or those that match every option.
 
-    A record goes out as it came, key, value and headers byte for byte, under the present time unless its timestamp is
-    kept. In its own topic it gets its own partition; in another one its key decides. Correct what refused it first,
-    or the next run refuses it again. Letters of a topic that CONFIG no longer exports go only where --topic or --to
-    says.
+    A record is sent as it came: key, value and headers byte for byte, with the current time unless --keep-timestamps is
+    given. In its own topic it goes to the partition that it came from; in another topic its key decides. First correct
+    what refused it, or the next run refuses it again. Dead letters of a topic that CONFIG no longer exports are sent
+    only with --topic or --to.
 
-    What was sent is written down in the bucket, and a record goes to the same topic once, also if a rewind made it a
-    letter anew. Letters that a rewind withdrew are not sent: their records are exported again. If this command is
-    killed, some letters may be sent again by the next one.
+    What was sent is recorded in the bucket, and a record goes to the same topic once, even if a rewind made it a dead
+    letter again. Dead letters that a rewind withdrew are not sent: their records are exported again. If this command is
+    killed, the next one may send some dead letters again.
 
-    Exits with 1 if no letter meets the options, or if something went wrong.
+    Exits with 1 if no dead letter matches the options, or if something went wrong.
     """
     if since is not None and until is not None and until <= since:
         raise click.UsageError("--until must be after --since.")

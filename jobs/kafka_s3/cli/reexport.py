@@ -17,25 +17,25 @@ from kafka_s3.wiring import make_exporter, make_local_execute
 @click.command("reexport", short_help="Export a window of time again, under a prefix of its own.")
 @configured
 @click.option("--from", "start", type=Time(), required=True, metavar="TIME", help="Where the window begins; ISO 8601.")
-@click.option("--to", "end", type=Time(), required=True, metavar="TIME", help="Where it ends, itself not in it.")
-@click.option("--withdraw", "withdraws", is_flag=True, help="Withdraw the window that is committed; export nothing.")
-@click.option("--anew", is_flag=True, help="If it is committed, withdraw it and export it once more.")
-@click.option("--run-id", help="What the window's log calls this run. Default: one made of the time.")
+@click.option("--to", "end", type=Time(), required=True, metavar="TIME", help="Where the window ends; exclusive.")
+@click.option("--withdraw", "withdraws", is_flag=True, help="Withdraw the committed window; export nothing.")
+@click.option("--anew", is_flag=True, help="If the window is committed, withdraw it and export it once more.")
+@click.option("--run-id", help="What the window's log calls this run. Default: an id made of the current time.")
 def command(
     config: Path, worker: Path | None, start: int, end: int, withdraws: bool, anew: bool, run_id: str | None
 ) -> None:
-    """Export again what the export of CONFIG has committed of a window of time, by Kafka's timestamps.
+    """Export again what CONFIG has committed for a window of time, by Kafka's timestamps.
 
-    The records are read from Kafka where it still has them, else whole objects are copied. Objects and log are the
-    window's own; what the live export wrote stays as it is. A window that is committed is left as it is, unless it is
-    withdrawn: an entry in its log says so, its next export has objects of other names, and `kafka-s3 gc --delete`
-    deletes those of the one before. Never delete a window's log by hand.
+    The records are read from Kafka where it still has them; otherwise whole objects are copied. The window has objects
+    and a log of its own, and what the live export wrote stays as it is. A committed window is left as it is, unless it
+    is withdrawn. Then an entry in its log says so, its next export has objects with other names, and
+    `kafka-s3 gc --delete` deletes the earlier ones. Never delete a window's log by hand.
 
     \b
     Exit status:
       0   done, or it was done before
-      65  a bad record, or records that only objects hold which cannot be filtered: nothing is committed
-      75  the live export has not come so far, another run was first, or Kafka or S3 did not answer: try again
+      65  a bad record, or records that are only in objects which cannot be filtered: nothing is committed
+      75  the live export is not past the window yet, another run was first, or Kafka or S3 did not answer: try again
       78  the configuration is wrong
     """
     if start >= end:

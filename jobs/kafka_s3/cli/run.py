@@ -45,7 +45,7 @@ from kafka_s3.wiring import make_exporter, make_local_execute, report_letters
 @click.command("run", short_help="Run the export once, here or on Spark.")
 @configured
 @for_a_time
-@click.option("--run-id", help="A run of the same id goes up to the same end offsets. Default: one made of the time.")
+@click.option("--run-id", help="A run with the same id ends at the same offsets. Default: made of the current time.")
 @click.option(
     "--spark",
     metavar="MASTER",
@@ -63,7 +63,7 @@ def command(
 ) -> None:
     """Run the export of CONFIG once: plan, export and commit until nothing is new.
 
-    With --json one JSON document is printed at the end, and what is said meanwhile goes to stderr.
+    With --json, one JSON document is printed at the end, and progress goes to stderr.
 
     \b
     Exit status:

@@ -17,21 +17,23 @@ from kafka_s3.wiring import make_log
 @click.command("sign", short_help="Confirm what the log held before it was signed.")
 @configured
 @click.option(
-    "--head", metavar="SHA256", help="The newest entry, as it was checked: at least 16 characters; none without a log."
+    "--head",
+    metavar="SHA256",
+    help="SHA-256 of the newest entry that you checked, or at least 16 characters of it; none if there is no log.",
 )
 @in_parallel
 def command(config: Path, worker: Path | None, head: str | None, parallel: int) -> None:
     """Show which documents of CONFIG's log the key in use (the first of export.log.key) has not signed; with --head,
     confirm them as they are.
 
-    Before: stop the connector's runs, and check the log as well as you can, without the key: `kafka-s3 verify`, best
-    with --against-kafka, the bucket's versions, the newest entry's SHA-256 in the last event or a backup. Who has
-    changed the log until then is believed for good.
+    First stop the connector's runs, and check the log without the key as well as you can. Use `kafka-s3 verify`, best
+    with --against-kafka, the bucket's versions, and the newest entry's SHA-256 in the last event or a backup. Whatever
+    was changed in the log before you sign is trusted from then on.
 
-    To change the key: put the new one in front of the old one in export.log.key everywhere, sign, and take the old one
-    away. Nothing that is there is changed: what is confirmed stands in a list, which is signed.
+    To change the key: put the new one in front of the old one in export.log.key everywhere, sign, and remove the old
+    one. No document is changed: what you confirm goes into a list, which is signed.
 
-    Exits with 1 if something is to be confirmed, or could not be.
+    Exits with 1 if something remains to be confirmed, or could not be.
     """
     settings = load_configuration(config, worker).settings
     plain = make_log(replace(settings, log_key=NO_KEY))  # with the key nothing of it could be found

@@ -39,8 +39,8 @@ WINDOWS_MAX: Final = 20  # that are printed; --json has all
 def command(config: Path, worker: Path | None, entries: int, json_: bool) -> None:
     """Show where the export of CONFIG stands: positions and lag, the last log entries, what failed and what to do.
 
-    Exits with 1 if anything needs attention: a run would stop, or leave something out, the newest commit of a topic
-    rejected most of its records, or Kafka did not answer (the log's part is shown all the same).
+    Exits with 1 if anything needs attention: the next run would stop or leave something out, or the newest commit of a
+    topic rejected most of its records. Also if Kafka does not answer; what the log says is still shown.
     """
     settings = load_configuration(config, worker).settings
     log = make_log(settings)

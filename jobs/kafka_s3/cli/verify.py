@@ -34,7 +34,7 @@ _ORPHANS_SHOWN = 20
 
 @click.command("verify", short_help="Prove log and objects, also against Kafka.")
 @configured
-@click.option("--against-kafka", is_flag=True, help="Also read the exported offsets again and compare the content.")
+@click.option("--against-kafka", is_flag=True, help="Also read the offsets from Kafka again, and compare the content.")
 @click.option("--since", type=click.IntRange(0), default=0, metavar="SEQ", help="Only entries from this number on.")
 @in_parallel
 @as_json
@@ -42,13 +42,13 @@ def command(config: Path, worker: Path | None, against_kafka: bool, since: int, 
     """Prove the export of CONFIG: walk its whole log and read every object.
 
     Checks the chain of checksums, plans, offset accounting, that every offset is exported once or named as lost
-    (over rewinds, truncated and recreated topics too), who owns the topics, and every object's name, size, hash and
+    (across rewinds, truncated and recreated topics too), who owns the topics, and every object's name, size, hash and
     number of records. Lost offsets, what was rewound, and offsets that Kafka no longer has are notes. Objects that no
     entry lists (orphans of failed runs) are reported too; they are not errors. Nothing is written.
 
     Exits with 1 if anything is wrong: each finding says where, what was expected, what was found and what to do. Also
-    if the export needs attention by what its log says (and Kafka, with --against-kafka), which `kafka-s3 status` says
-    in the same words; and if there is no log entry, so that nothing was proved.
+    if the log (or Kafka, with --against-kafka) shows that something needs attention, which `kafka-s3 status` says
+    in the same words, and if there is no log entry, so that nothing was proved.
     """
     settings = load_configuration(config, worker).settings
     log = make_log(settings)

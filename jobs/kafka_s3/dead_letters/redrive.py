@@ -234,7 +234,7 @@ def _letters_among(log: Log, withdrawn: DeadLettersOf, sent: _Sent) -> array[int
         return array("q", (letter.offset for letter in read_letters(log, withdrawn.done) if letter.offset in sent))
     except LogDamaged as error:
         raise LogDamaged(
-            f"Which letters of {withdrawn.made.key} were sent before it was withdrawn cannot be said: {error.what}",
+            f"Which dead letters of {withdrawn.made.key} were sent before it was withdrawn is unknown: {error.what}",
             next="Restore it from the bucket's versions; --again sends whatever was sent before.",
         ) from None
 
@@ -245,7 +245,9 @@ def _earlier(log: Log, to: str, letters_key: str) -> Iterator[Redrive]:
         way_out = "Restore it from the bucket's versions; --again sends whatever was sent before."
         data = log.get(info.key)
         if data is None:
-            raise LogDamaged(f"{info.key} was listed and is gone.", next="Something deletes records: stop it.")
+            raise LogDamaged(
+                f"{info.key} was listed and is gone.", next="Something deletes records of what was sent: stop it."
+            )
         try:
             found = _REDRIVES.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

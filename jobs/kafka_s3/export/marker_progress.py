@@ -53,7 +53,7 @@ def read(decoder: msgspec.json.Decoder[Document], key: str, data: bytes | None) 
         version = _VERSION.decode(data or b"").format_version
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise LogDamaged(
-            f"{key} does not say how far the completeness is: {error}.",
+            f"{key} does not say up to when hours are complete: {error}.",
             next="Something else wrote it: restore it from the bucket's versions, or delete it.",
         ) from None
     if version > FORMAT_VERSION:

@@ -123,7 +123,7 @@ def collect(
             withdrawn.take(entry)
             if entry.kind not in _KNOWN:
                 raise LogDamaged(
-                    f"Entry {entry.seq} is of kind {entry.kind}, of which this exporter does not know what it lists.",
+                    f"Entry {entry.seq} is of the kind {entry.kind}, and this exporter does not know what that lists.",
                     next="Nothing was deleted. A newer exporter wrote it: upgrade this one.",
                 )
             if entry.kind is Kind.ADOPT:
@@ -135,7 +135,7 @@ def collect(
     if findings.count:
         raise LogDamaged(
             f"The log of connector {log.layout.connector} is not as it should be: {findings.kept[0]}",
-            next="Nothing was deleted: what cannot be read may list any object. `kafka-s3 verify` says what else is.",
+            next="Nothing was deleted: what cannot be read may list any object. `kafka-s3 verify` names the rest.",
         )
     if head is None:
         return None

@@ -92,7 +92,7 @@ def read(store: ObjectStore, made: ObjectEntry) -> bytes:
     body = store.get(made.key, limit=made.size)
     if body is None:
         raise LogDamaged(
-            f"{made.key} is in the log and not in the bucket.", next="`kafka-s3 verify` says what else is."
+            f"{made.key} is in the log and not in the bucket.", next="`kafka-s3 verify` says what else is missing."
         )
     found = (len(body), hashlib.sha256(body).hexdigest())
     if found != (made.size, made.sha256):

@@ -96,12 +96,12 @@ def confirm(plain: Log, log_key: LogKey, found: Found, head: str) -> str:
     if not found.is_named_by(head) or now != found.sha256:
         raise ConfigurationError(
             f"The newest entry is {now or 'none'}, not {head}.",
-            next="Nothing was signed. Look again, and name the entry that you have checked.",
+            next="Nothing was signed. Check the log again, and name the entry that you checked.",
         )
     key = confirmations.key_of(log.log_key, found.number)
     listed = Confirmed(seq=found.seq, sha256=found.sha256, documents=dict(found.documents))
     if log.put(key, msgspec.json.encode(listed, order="deterministic")) is Put.EXISTS:
-        raise Fenced(f"Somebody else wrote {key} at the same moment.", next="Look again.")
+        raise Fenced(f"Somebody else wrote {key} at the same moment.", next="Check the log again, then sign.")
     return key
 
 

@@ -153,7 +153,7 @@ def _files_of(library: Distribution) -> dict[str, Path]:
             files[file.as_posix()] = place
     if not files:
         raise ConfigurationError(
-            f"{library.name} does not say which files it has, so they cannot be packed.",
+            f"{library.name} does not list its files, so they cannot be packed.",
             next="Make the bundle in an environment that pip or uv has made.",
         )
     return files

@@ -62,7 +62,7 @@ def translate(error: KafkaError, doing: str) -> ExporterError:
         return DataLoss(f"Kafka does not know the topic or partition while {doing}: {text}.", next="Was it deleted?")
     if code == KafkaError._AUTHENTICATION and _NO_TOKEN in text and not _TOKEN_REFUSED.search(text):
         return KafkaUnavailable(
-            f"No token could be had for Kafka while {doing}: {text}.",
+            f"Kafka's client got no token while {doing}: {text}.",
             next="Check sasl.oauthbearer.token.endpoint.url and that it answers; the next try goes on from here.",
         )
     if code in NOT_ALLOWED:

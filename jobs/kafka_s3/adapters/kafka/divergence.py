@@ -147,7 +147,7 @@ class _Validation:
             return self._translated(why, tp)
         text = f" The client says: {said(last)} ({last.name()})." if last is not None else ""
         return KafkaUnavailable(
-            f"{tp}: no answer for {REQUEST_TIMEOUT_S:g} s to whether its log was truncated {self._where}.{text}",
+            f"{tp}: no answer within {REQUEST_TIMEOUT_S:g} s on whether its log was truncated {self._where}.{text}",
             next="Is its leader up? The next try asks again.",
         )
 

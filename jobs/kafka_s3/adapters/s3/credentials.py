@@ -122,7 +122,7 @@ def _token_file(role: AssumeRole) -> str:
     path = role.token_file or os.environ.get("AWS_WEB_IDENTITY_TOKEN_FILE")
     if not path:
         raise StoreRefused(
-            f"No file with the web identity's token is known that {role.arn} is assumed with.",
+            f"{role.arn} is assumed with a web identity token, and no file of one is set.",
             next="Set assume_role_with_web_identity_token_file in the connection, or AWS_WEB_IDENTITY_TOKEN_FILE.",
         )
     return path

@@ -101,7 +101,7 @@ class GlueRegistry:
             if status == "PENDING":  # for seconds, while Glue checks whether it is compatible
                 raise RegistryUnavailable(
                     f"{self._place} is still checking {what} (PENDING).",
-                    next="The next try goes on from here; `aws glue get-schema-version` tells its status.",
+                    next="The next try goes on from here; `aws glue get-schema-version` shows its status.",
                 )
             text, kind = answer["SchemaDefinition"], str(answer.get("DataFormat", "AVRO"))
             return RegisteredSchema(id, text, kind, version=answer.get("VersionNumber"), status=status)
@@ -145,7 +145,7 @@ class GlueRegistry:
             raise RegistryRefused(error.what, next=error.next) from None
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             raise RegistryRefused(
-                f"{self._place} answered the question for {what} with something that is not an answer of Glue's:"
+                f"{self._place} answered the question for {what} with something that is not Glue's:"
                 f" {self._hidden(error)}.",
                 next="Does the endpoint name Glue?",
             ) from None
@@ -188,7 +188,7 @@ def _make_client(s3: S3Settings, glue: GlueSettings, region: str) -> Any:
     given = not isinstance(s3.credentials, AssumeRole | UserDefinedProvider)  # they get the keys themselves
     if isinstance(s3.credentials, Anonymous) and s3.access_key_id is None:
         raise StoreRefused(
-            "Glue answers nobody without credentials, and s3.credentials.provider.class is anonymous.",
+            "Glue answers no anonymous requests, and s3.credentials.provider.class is anonymous.",
             next="Set aws.access.key.id and aws.secret.access.key, or another provider.",
         )
     proxies = {"http": s3.proxy_url, "https": s3.proxy_url} if s3.proxy_url else None
