@@ -11,7 +11,6 @@ import re
 import secrets
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 from collections import Counter
@@ -22,10 +21,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-import psutil
 from confluent_kafka import Producer
 from cryptography.fernet import Fernet
 
+from tests.cluster.watch import Watch
 from tools.parts import compose
 from tools.parts.airflow import AirflowProcess
 from tools.parts.java import find_java
@@ -47,41 +46,18 @@ AIRFLOW_TIMEOUT_S = 240
 # Ours to place: where the broker listens and keeps its data.
 KAFKA_PLACES = {"listeners", "advertised.listeners", "controller.quorum.voters", "log.dirs"}
 Key = TypeVar("Key")
-AIRFLOW_JOBS = ("scheduler", "dag-processor", "triggerer")
-
-
-class Watch(threading.Thread):
-    """Looks at every process under this one, several times a second, until it is told to end."""
-
-    def __init__(self, worker_pid: int) -> None:
-        super().__init__(daemon=True)
-        self.commands: set[str] = set()
-        self.executors: dict[str, str] = {}  # command line -> environment, of all that the Spark worker started
-        self._worker_pid = worker_pid
-        self._ended = threading.Event()
-
-    def run(self) -> None:
-        while not self._ended.wait(0.2):
-            for process in psutil.Process().children(recursive=True):
-                try:
-                    command = " ".join(process.cmdline())
-                    self.commands.add(command)
-                    if self._worker_pid in [parent.pid for parent in process.parents()]:
-                        self.executors[command] = str(process.environ())
-                except (psutil.NoSuchProcess, psutil.ZombieProcess, psutil.AccessDenied):
-                    continue
-
-    def end(self) -> None:
-        self._ended.set()
-        self.join()
+AIRFLOW_JOBS = ("scheduler", "dag-processor")
 
 
 class Gateway(VersityGateway):
-    """versitygw with the account of .env."""
+    """versitygw with the account of .env, and a folder for others."""
 
     def __init__(self, access_key: str, secret_key: str, region: str) -> None:
         self.access_key, self.secret_key, self.region = access_key, secret_key, region
         super().__init__()
+
+    def _account_options(self) -> list[str]:
+        return ["--iam-dir", str(self._made("users"))]
 
 
 @dataclass
@@ -96,6 +72,7 @@ class Installation:
     spark: SparkCluster
     environment: dict[str, str]
     watch: Watch
+    addresses: dict[str, str]
     produced: Counter[bytes] = field(default_factory=Counter)
     said: str = ""
     healthy: dict[str, bool] = field(default_factory=dict)
@@ -104,6 +81,10 @@ class Installation:
         client = self.store.client()
         listed = client.list_objects_v2(Bucket=BUCKET)["Contents"]
         return {each["Key"]: client.get_object(Bucket=BUCKET, Key=each["Key"])["Body"].read() for each in listed}
+
+    def run(self, name: str, *arguments: str) -> str:
+        """A service that ends, as `docker compose run` does it; what it said."""
+        return run_service(self.services[name], self.addresses, self.environment, self.events, *arguments)
 
     def spark_events(self, kind: str) -> list[dict[str, Any]]:
         logs = sorted(path for path in self.events.rglob("app-*") if path.is_file())
@@ -130,7 +111,7 @@ class AirflowService(AirflowProcess):
 
 
 class RunningAirflow:
-    """The four services that stay, in the order of the file; the user is the file's, the password that of .env."""
+    """The three services that stay, in the order of the file; the user is the file's, the password that of .env."""
 
     def __init__(self, installation: "Installation") -> None:
         services = installation.services
@@ -202,7 +183,7 @@ def installed(folder: Path) -> Iterator[Installation]:
     variables = _secrets()
     services = compose.interpolate(compose.read_compose(ROOT / "docker-compose.yml")["services"], variables)
     package = _installed_wheel(folder / "package")
-    conf = _spark_conf(folder, variables["SPARK_AUTH_SECRET"])
+    conf = spark_conf(folder, variables["SPARK_AUTH_SECRET"])
     with ExitStack() as parts:
         kafka = parts.enter_context(KafkaBroker(_kafka_settings(services["kafka"]["environment"])))
         store = parts.enter_context(_gateway(services["s3"]))
@@ -239,9 +220,11 @@ def installed(folder: Path) -> Iterator[Installation]:
             **_machine(folder, package, conf, events),
         }
         _run(services["init"]["command"], environment, folder)
+        for _ in range(2):  # again, as after a connector was added
+            run_service(services["store"], addresses, environment, folder)
         kafka.create_topic(TOPIC, PARTITIONS)
         watch = Watch(spark.workers[0].pid)
-        here = Installation(services, variables, events, store, postgres, spark, environment, watch)
+        here = Installation(services, variables, events, store, postgres, spark, environment, watch, addresses)
         watch.start()
         try:
             end_ms = int(time.time() * 1000) // HOUR_MS * HOUR_MS
@@ -321,7 +304,7 @@ def replaced(values: Mapping[Key, Any], places: Mapping[str, str]) -> dict[Key, 
     return {name: replace(str(value)) for name, value in values.items()}
 
 
-def _spark_conf(folder: Path, secret: str) -> Path:
+def spark_conf(folder: Path, secret: str) -> Path:
     """Spark's configuration, as the image's entry point makes it."""
     conf = folder / "spark-conf"
     command = [str(ROOT / "docker" / "entrypoint.sh"), "true"]
@@ -357,7 +340,18 @@ def _produce(bootstrap_servers: str, first: int, start_ms: int) -> Counter[bytes
     return Counter(values)
 
 
-def _run(command: list[str], environment: dict[str, str], folder: Path) -> str:
+def run_service(
+    service: Mapping[str, Any], places: Mapping[str, str], environment: Mapping[str, str], folder: Path, *more: str
+) -> str:
+    """A service that ends, with its own command, environment and arguments, on this machine; what it said."""
+    entry = [word for word in service.get("entrypoint") or [] if not word.endswith("entrypoint.sh")]
+    words = [*entry, *(more or service["command"])]
+    own = {"PATH": environment["PATH"], "PYTHONPATH": environment["PYTHONPATH"], "NO_PROXY": HOST}
+    command = list(replaced(dict(enumerate(words)), places).values())
+    return _run(command, {**own, **replaced(service["environment"], places)}, folder)
+
+
+def _run(command: list[str], environment: Mapping[str, str], folder: Path) -> str:
     run = subprocess.run(
         command,
         env=environment,

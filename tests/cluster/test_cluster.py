@@ -1,19 +1,23 @@
 """The services of docker-compose.yml as processes, from its own settings: exports on a real Spark cluster."""
 
 import gzip
+import json
 import os
 import re
 import stat
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.cluster.installation import (
     AIRFLOW_JOBS,
     AIRFLOW_TIMEOUT_S,
+    BUCKET,
     PARTITIONS,
     RECORDS,
     ROOT,
@@ -73,6 +77,42 @@ def test_tasks_max_holds_on_a_cluster(installation: Installation) -> None:
     assert len(installation.spark_events("TaskStart")) == 4
 
 
+def test_airflow_may_do_what_the_connectors_need(installation: Installation) -> None:
+    """Its keys are of a user of the store, who may neither make buckets, nor read or write beside the connectors' own
+    prefixes, nor delete an entry of a log, nor change the policy."""
+    access, secret = (installation.secrets[f"S3_{name}_KEY"] for name in ("ACCESS", "SECRET"))
+    assert all(key in installation.environment["AIRFLOW_CONN_AWS_DEFAULT"] for key in (access, secret))
+    where = {"endpoint_url": installation.store.endpoint_url, "region_name": installation.store.region}
+    client = boto3.client("s3", **where, aws_access_key_id=access, aws_secret_access_key=secret)
+    (entry, *_) = client.list_objects_v2(Bucket=BUCKET, Prefix=f"_kafka_s3/{TOPIC}/log/")["Contents"]
+    installation.store.client().put_object(Bucket=BUCKET, Key="elsewhere/secret", Body=b"")
+    refused: list[Callable[[], object]] = [
+        lambda: client.create_bucket(Bucket="another"),
+        lambda: client.put_object(Bucket=BUCKET, Key="elsewhere/x", Body=b""),
+        lambda: client.get_object(Bucket=BUCKET, Key="elsewhere/secret"),
+        lambda: client.delete_object(Bucket=BUCKET, Key=entry["Key"]),
+        lambda: client.put_bucket_policy(Bucket=BUCKET, Policy="{}"),
+    ]
+    for ask in refused:
+        with pytest.raises(ClientError, match="AccessDenied"):
+            ask()
+    installation.store.client().delete_object(Bucket=BUCKET, Key="elsewhere/secret")
+
+
+def test_the_two_tools(installation: Installation) -> None:
+    """`cli` answers by the broker's address and the keys that its service has; `producer` adds records to the topic,
+    which is there, and `cli` sees that they wait."""
+    config = str(ROOT / "connectors" / f"{TOPIC}.properties")
+
+    def lag() -> int:
+        said = installation.run("cli", "status", config, "--json")
+        return int(json.loads(said)["lag_records"])
+
+    assert lag() == 0
+    assert "1000 records are in the topic orders." in installation.run("producer")
+    assert lag() == 1000
+
+
 def test_airflow_ran_on_postgresql(installation: Installation) -> None:
     """Both runs, what they did and the asset events of their commits are in PostgreSQL; there is no SQLite file."""
 
@@ -87,7 +127,7 @@ def test_airflow_ran_on_postgresql(installation: Installation) -> None:
 
 
 def test_airflows_services_are_healthy(installation: Installation) -> None:
-    """With the file's commands and settings the four services of Airflow run a triggered export, log in the user of
+    """With the file's commands and settings the three services of Airflow run a triggered export, log in the user of
     .env, and pass their health checks while they run; those of the jobs fail when they have ended: at once, or when the
     last heartbeat of one that had to be killed is too old."""
     assert installation.healthy == {"api-server": True} | dict.fromkeys(AIRFLOW_JOBS, True)

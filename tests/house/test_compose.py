@@ -27,7 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "docker-compose.yml"
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-ONE_SHOT = {"init"}
+ONE_SHOT = {"init", "store"}
+TOOLS = {"cli", "producer"}  # for `docker compose run`; `up` starts neither
 VARIABLE = r"\$\{[A-Z0-9_]+:\?see docs/install/docker.md\}"
 
 
@@ -48,9 +49,33 @@ def services(model: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_services_are_those_of_the_design(services: dict[str, Any]) -> None:
-    """The file passes the Compose schema, and has Kafka, S3, PostgreSQL, all of Airflow, and Spark."""
-    airflow = {"init", "api-server", "scheduler", "dag-processor", "triggerer"}
-    assert set(services) == airflow | {"kafka", "s3", "postgres", "spark-master", "spark-worker"}
+    """The file passes the Compose schema, and has Kafka, S3, PostgreSQL, what Airflow needs, Spark, and two tools;
+    no triggerer, since no task defers."""
+    airflow = {"init", "api-server", "scheduler", "dag-processor"}
+    assert set(services) == airflow | {"kafka", "s3", "store", "postgres", "spark-master", "spark-worker"} | TOOLS
+    assert {name for name, service in services.items() if service.get("profiles") == ["tools"]} == TOOLS
+
+
+def test_no_service_takes_the_whole_machine(services: dict[str, Any]) -> None:
+    """Each has a limit of memory, and what it prints is kept to 30 MB. The worker's is above what it promises to
+    executors, the scheduler's leaves each of its tasks a driver with a JVM; Kafka's heap is half of its limit."""
+    limits = {name: _bytes(service["mem_limit"]) for name, service in services.items()}
+    for name, service in services.items():
+        assert service["logging"] == {"driver": "json-file", "options": {"max-size": "10m", "max-file": "3"}}, name
+    worker = services["spark-worker"]
+    promised = _bytes(worker["command"][worker["command"].index("--memory") + 1])
+    assert limits["spark-worker"] >= promised + _bytes(worker["environment"]["SPARK_DAEMON_MEMORY"]) + 2**30
+    tasks = int(services["scheduler"]["environment"]["AIRFLOW__CORE__PARALLELISM"])
+    assert limits["scheduler"] >= tasks * 700 * 2**20, "a run on Spark has 681 MiB (bench/history.md)"
+    assert services["kafka"]["environment"]["KAFKA_HEAP_OPTS"] == "-Xms512m -Xmx512m"
+    assert limits["kafka"] >= 2**30
+    started = sum(limits[name] for name in set(services) - ONE_SHOT - TOOLS)
+    (stated,) = re.findall(r"together up to (\d+\.\d) GB of memory", page("install/docker.md"))
+    assert float(stated) == round(started / 2**30, 1)
+
+
+def _bytes(text: str) -> int:
+    return int(text[:-1]) * {"m": 2**20, "g": 2**30}[text[-1]]
 
 
 @pytest.mark.parametrize(
@@ -97,15 +122,18 @@ def test_every_service_has_a_health_check_and_waits(services: dict[str, Any]) ->
     for name, service in services.items():
         if name in ONE_SHOT:
             assert service["restart"] == "no"
+        elif name in TOOLS:
+            assert "restart" not in service
         else:
             assert {"test", "interval", "timeout", "retries", "start_period"} <= set(service["healthcheck"]), name
             assert service["restart"] == "unless-stopped"
         for other, needed in service.get("depends_on", {}).items():
             ended = "service_completed_successfully"
             assert needed["condition"] == (ended if other in ONE_SHOT else "service_healthy"), f"{name} on {other}"
-    assert {"postgres", "s3"} <= set(services["init"]["depends_on"])
-    for name in ("api-server", "scheduler", "dag-processor", "triggerer"):
-        assert "init" in services[name]["depends_on"]
+    assert set(services["init"]["depends_on"]) == {"postgres"}
+    assert set(services["store"]["depends_on"]) == {"s3"}
+    for name in ("api-server", "scheduler", "dag-processor"):
+        assert {"init", "store"} <= set(services[name]["depends_on"])
     assert {"api-server", "kafka", "spark-worker"} <= set(services["scheduler"]["depends_on"])
 
 
@@ -123,18 +151,23 @@ def test_no_secret_is_in_the_file(services: dict[str, Any]) -> None:
     """Every password and key is a variable that has to be given, and variables are used in this one form only."""
     assert re.sub(VARIABLE, "", FILE.read_text()).replace("$$AIRFLOW_ADMIN_PASSWORD", "").count("$") == 0
     secrets = 0
-    for service in services.values():
+    given: dict[str, set[str]] = {}
+    for service_name, service in services.items():
         for name, value in service.get("environment", {}).items():
             if re.search(r"PASSWORD$|_KEY$|SECRET|TOKEN", name):
                 assert re.fullmatch(VARIABLE, value), name
                 secrets += 1
+                given.setdefault(value[2:].partition(":")[0], set()).add(service_name)
             if name == "AIRFLOW_CONN_AWS_DEFAULT":
                 connection = json.loads(value)
                 assert re.fullmatch(VARIABLE, connection["login"])
                 assert re.fullmatch(VARIABLE, connection["password"])
             if name == "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN":
                 assert re.fullmatch(rf"postgresql\+psycopg2://airflow:{VARIABLE}@postgres:5432/airflow", value)
-    assert secrets == 5 * 3 + 4 + 7, "three of Airflow's in 5; the login, the database, two of the store; Spark's in 7"
+    assert secrets == 4 * 3 + 6 + 2 + 2 + 4 + 1, "Airflow, Spark, logins, the store, its users, cli"
+    # The store's own keys are where its users and buckets are made, and nowhere else.
+    assert given["S3_ROOT_SECRET_KEY"] == given["S3_ROOT_ACCESS_KEY"] == {"s3", "store"}
+    assert given["S3_SECRET_KEY"] == {"store", "cli"}
     # Spark's own is in no command, and in none of its settings that the file or the image shows.
     assert FILE.read_text().count("SPARK_AUTH_SECRET") == 3
     assert "spark.authenticate.secret" not in (ROOT / "docker" / "spark-defaults.conf").read_text()
@@ -163,7 +196,7 @@ def test_spark_talks_encrypted(services: dict[str, Any], tmp_path: Path) -> None
 
 def test_connectors_are_mounted_and_the_dags_are_in_the_image(services: dict[str, Any]) -> None:
     """Airflow's services see connectors/ read-only, where the DAG factory is told to look; DAGs come with the image."""
-    for name in ("init", "api-server", "scheduler", "dag-processor", "triggerer"):
+    for name in ("init", "store", "api-server", "scheduler", "dag-processor"):
         mounted = {volume["target"]: volume for volume in services[name]["volumes"]}
         folder = mounted[services[name]["environment"]["KAFKA_S3_CONNECTORS"]]
         assert (folder["type"], folder["source"], folder["read_only"]) == ("bind", "./connectors", True)

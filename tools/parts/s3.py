@@ -96,7 +96,8 @@ class VersityGateway(S3Server):
         self.endpoint_url = f"http://{HOST}:{self._port.number}"
         environment = child_environment(ROOT_ACCESS_KEY=self.access_key, ROOT_SECRET_KEY=self.secret_key)
         command = [str(_find_versitygw()), "--port", f"{HOST}:{self._port.number}", "--region", self.region]
-        command += ["--quiet", "--health", "/health", "posix", *self._metadata_options(), str(self._made("store"))]
+        command += [*self._account_options(), "--quiet", "--health", "/health"]
+        command += ["posix", *self._metadata_options(), str(self._made("store"))]
         try:
             self._launch(command, environment)
             self._await(self._is_healthy, START_TIMEOUT_S)
@@ -133,6 +134,10 @@ class VersityGateway(S3Server):
         folder = self.folder / name
         folder.mkdir()
         return folder
+
+    def _account_options(self) -> list[str]:
+        """Where it keeps other accounts than its own; unless said, it has no others."""
+        return []
 
     def _metadata_options(self) -> list[str]:
         """Where objects' metadata goes: extended attributes, or a folder beside where the file system has none."""
