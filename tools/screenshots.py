@@ -30,7 +30,8 @@ from tools.showcase import HOUR_MS, Showcase
 
 FOLDER = REPOSITORY / "docs" / "screenshots"
 WIDE, PHONE = {"width": 1280, "height": 960}, {"width": 360, "height": 740}
-VIEWS = {"connectors": "", "connector": "?dag_id=orders"}
+#: What the address asks for, and the heading that is at the top of the picture.
+VIEWS = {"connectors": ("", "h1"), "connector": ("?dag_id=orders", "h1"), "charts": ("?dag_id=orders", "#overtime")}
 DAY_MS = 24 * HOUR_MS
 SEED = 7
 RUNS_MADE = 12
@@ -187,9 +188,9 @@ def _take_all(browser: Browser, airflow: Airflow) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for theme, size in (("light", WIDE), ("dark", WIDE), ("phone", PHONE)):
         with _logged_in(browser, airflow, theme, size) as window:
-            for name, query in VIEWS.items():
+            for name, (query, heading) in VIEWS.items():
                 path = FOLDER / f"{name}-{theme}.png"
-                _take(window, airflow, query, path, alone=theme == "phone")
+                _take(window, airflow, query, heading, path, alone=theme == "phone")
                 console.print(f"{path.relative_to(REPOSITORY)}: {path.stat().st_size / 1000:.0f} KB")
 
 
@@ -208,7 +209,7 @@ def _logged_in(browser: Browser, airflow: Airflow, theme: str, size: dict[str, i
     context.close()
 
 
-def _take(window: Page, airflow: Airflow, query: str, path: Path, *, alone: bool) -> None:
+def _take(window: Page, airflow: Airflow, query: str, heading: str, path: Path, *, alone: bool) -> None:
     """One picture, once nothing is being looked for any more: within Airflow, or alone as on a phone."""
     address = f"{airflow.url}/kafka-s3/{query}" if alone else f"{airflow.url}/plugin/kafka-s3/kafka-s3/{query}"
     window.goto(address)
@@ -218,6 +219,9 @@ def _take(window: Page, airflow: Airflow, query: str, path: Path, *, alone: bool
     deadline = time.monotonic() + 60
     while shown.locator(".state.asking").count() and time.monotonic() < deadline:
         window.wait_for_timeout(200)
+    if heading != "h1":
+        shown.locator("svg.plot").first.wait_for(timeout=60_000)
+        shown.locator(heading).evaluate("node => node.scrollIntoView()")
     window.wait_for_timeout(500)
     window.screenshot(path=path)
 

@@ -188,12 +188,15 @@ def test_lag_over_time(there: Served, window: Page) -> None:
     window.get_by_text("Lag over time is kept from now on").wait_for()
     seen = there.seen  # type: ignore[attr-defined]
     for minutes in (90, 60, 59):
-        seen.observer.lags.add("orders", Lag(seen.now_ms - minutes * 60_000, minutes * 100, minutes * 60_000))
+        seen.observer.lags.add("orders", Lag(seen.now_ms - minutes * 60_000, minutes * 100, 75_000))
     opened(there, window)
     waiting = plot(window, "Records waiting")
     waiting.wait_for()
     assert "at most 9,000" in (waiting.get_attribute("aria-label") or "")
     assert (waiting.locator("path").get_attribute("d") or "").count("M") >= 2, "where nobody asked the line is broken"
+    ages = plot(window, "Oldest waiting record").locator("text")
+    assert ages.nth(4).text_content() == "80 s"
+    assert min(ages.evaluate_all("all => all.map(each => each.getBBox().x)")) >= 0, "a name of the axis is cut off"
     window.get_by_text("The same in numbers").last.click()
     rows = window.get_by_label("Waiting in Kafka", exact=True).locator("tbody tr")
     assert rows.filter(has_text="5,900").count() == 1

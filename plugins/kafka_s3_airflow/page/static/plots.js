@@ -12,7 +12,7 @@ const DURATIONS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 720
 export const UNITS = {
   count: { text: number, tick: (value) => short.format(value), step: roundStep },
   bytes: { text: bytes, tick: bytes, step: roundStep },
-  ms: { text: span, tick: span, step: (most) => DURATIONS.find((each) => each * 4 >= most) ?? roundStep(most / 86_400_000) * 86_400_000 },
+  ms: { text: span, tick: spanTick, step: (most) => DURATIONS.find((each) => each * 4 >= most) ?? roundStep(most / 86_400_000) * 86_400_000 },
 };
 
 // 95 s is "1 min 35 s": an axis needs steps that are told apart.
@@ -23,6 +23,12 @@ function span(ms) {
   if (seconds < 3600) return seconds % 60 ? `${Math.floor(seconds / 60)} min ${seconds % 60} s` : `${seconds / 60} min`;
   if (seconds < 86_400) return Math.round(seconds / 60) % 60 ? `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min` : `${Math.round(seconds / 3600)} h`;
   return duration(ms);
+}
+
+// All ticks of an axis in one unit, so that the longest has room beside it.
+function spanTick(ms, top) {
+  const [size, name] = top < 300_000 ? [1000, "s"] : top < 10_800_000 ? [60_000, "min"] : top < 259_200_000 ? [3_600_000, "h"] : [86_400_000, "days"];
+  return `${short.format(ms / size)} ${name}`;
 }
 
 // 1, 2 or 5 of a power of ten, so that at most four steps are above zero.
@@ -51,7 +57,7 @@ function frame(most, unit, label) {
   const lines = [];
   for (let value = 0; value <= top * 1.001; value += step) {
     lines.push(draw("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
-      draw("text", { class: "tick", x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, unit.tick(value)));
+      draw("text", { class: "tick", x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, unit.tick(value, top)));
   }
   const svg = draw("svg", { class: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label }, lines);
   return { svg, y };
