@@ -7,12 +7,13 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from airflow.sdk.exceptions import AirflowException
 
-from tests.airflow import test_runs
+from tests.airflow import test_reexport, test_runs
 from tests.airflow.test_connections import set_connection
 from tests.airflow.test_driver_output import CONTEXT
 from tests.airflow.test_group_runs import Group
@@ -124,6 +125,21 @@ def test_a_group_shares_a_session(bench: Bench, server: SparkConnectServer, capf
     _use(bench, server)
     assert group.run(NINE).state == "success"
     assert [group.committed(name) for name in "abc"] == [[(20, True)], [(20, True)], [(20, False)]]
+    assert bench.starts_of_spark() == 0
+
+
+@pytest.mark.heavy
+def test_a_window_again_without_a_jvm(bench: Bench, server: SparkConnectServer) -> None:
+    """The DAG of re-exports goes to the server as the live one does, and starts no Spark."""
+    _use(bench, server)
+    bench.produce(0, EIGHT + MINUTE, lines(0, 150))
+    bench.produce(1, EIGHT + MINUTE, lines(150, 50))
+    assert bench.run(NINE).state == "success"
+    again, before = replace(bench, name=f"{bench.name}__reexport"), jobs_of(server)
+    ended = again.run(NINE)
+    assert ended.tasks == {"plan": "success", "export": "success", "complete": "success"}
+    assert test_reexport.values(bench, "reexport/20261120T080000Z-20261120T090000Z/") == list(range(200))
+    assert len(jobs_of(server)) > len(before)
     assert bench.starts_of_spark() == 0
 
 

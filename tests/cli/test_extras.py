@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
+import pyspark
 import pytest
 from click.testing import CliRunner
 
@@ -30,6 +33,15 @@ def test_spark_without_pyspark_names_the_extra(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ConfigurationError, match=r"pip install 'kafka-s3\[spark\]'") as raised:
         spark_submit._spark_home()
     assert raised.value.exit_status == 78
+
+
+def test_extras_take_one_release_of_sparks_two_packages() -> None:
+    """pyspark and pyspark-client share files, and pip takes the newest of each: no newer one of either than there is of
+    both, and that is the one of the tests."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    asked = [re.match(r"(pyspark(?:-client)?)(\S+)", need) for name, needs in extras.items() for need in needs]
+    bounds = {(found[1], found[2].rpartition("=")[2]) for found in asked if found is not None}
+    assert bounds == {("pyspark", pyspark.__version__), ("pyspark-client", pyspark.__version__)}
 
 
 @pytest.mark.parametrize("extra", ["protobug", "msk,protobuf", ""])

@@ -86,7 +86,7 @@ class Export:
 
     def run(self, **given: str) -> tuple[int, str]:
         process = self.start(**given)
-        said, _ = process.communicate(timeout=300)
+        said, _ = process.communicate(timeout=600)
         assert not [secret for secret in (TOKEN, SECRET) if secret in said]
         return process.returncode, said
 

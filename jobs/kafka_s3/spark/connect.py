@@ -125,6 +125,8 @@ def connected(server: ConnectServer) -> Iterator[Connected]:
     """A session, until its end: then the server stops what is left of its jobs."""
     check_reachable(server)
     session_class, builder_class, policy = _client()
+    import pyspark
+
     builder = builder_class(server.url, [*KEEPALIVE])
     builder.set("user_agent", "kafka-s3")
     with warnings.catch_warnings():
@@ -135,7 +137,7 @@ def connected(server: ConnectServer) -> Iterator[Connected]:
         try:
             session.client.set_retry_policies([policy(**RETRIES)])
             with in_words(server):
-                check_versions(server, session.version)
+                check_versions(server, session.version, pyspark.__version__)
                 name = _conf(session, "spark.app.id")
                 python_path = _configure(session, server)
             with _saying_goodbye(session.stop):

@@ -17,6 +17,8 @@ CONNECT_TIMEOUT_S: Final = 5
 _REFUSED: Final = frozenset(("UNAUTHENTICATED", "PERMISSION_DENIED"))
 #: It did not answer, or it is another one than before, which knows nothing of the session:
 _GONE: Final = frozenset(("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"))
+#: Whose client the export is written for; those of Spark 3 are others.
+OLDEST: Final = (4, 0)
 #: Of Spark's own part of a worker: what ours cannot import it says itself, as its answer.
 _NO_ARROW: Final = re.compile(r"^(?:ModuleNotFound|Import|[\w.]*PySparkImport)Error: (.+)$", re.M)
 _LOST_SESSION: Final = "INVALID_HANDLE"
@@ -30,22 +32,38 @@ def check_reachable(server: ConnectServer) -> None:
         raise _unavailable(server, error.strerror or str(error)) from error
 
 
-def check_versions(server: ConnectServer, theirs: str) -> None:
-    """Raise where the server's Spark is of another major version than the client, or older than what can do the work.
+def check_versions(server: ConnectServer, theirs: str, ours: str) -> None:
+    """Raise where the client, pyspark `ours`, is of another major version than the server's Spark or of a newer minor
+    one: it asks for what such a server does not have.
 
-    >>> check_versions(ConnectServer("spark"), "3.5.4")  # doctest: +ELLIPSIS
+    >>> check_versions(ConnectServer("spark"), "4.2.0", "4.0.4")
+    >>> check_versions(ConnectServer("spark"), "4.0.5", "4.2.0")
     Traceback (most recent call last):
     ...
-    kafka_s3.errors.ConfigurationError: sc://spark:15002 runs Spark 3.5.4, and its client here is pyspark ...
+    kafka_s3.errors.ConfigurationError: sc://spark:15002 runs Spark 4.0.5, and its client here is pyspark 4.2.0: it \
+may be older, but not newer.
+    pip install 'pyspark-client==4.0.*', or pyspark where that is installed.
     """
-    import pyspark
+    series, own = _series(theirs), _series(ours)
+    if series[:1] == own[:1] and own <= series:
+        return
+    wanted = f"{'.'.join(map(str, series))}.*"
+    raise ConfigurationError(
+        f"{server} runs Spark {theirs}, and its client here is pyspark {ours}: it may be older, but not newer"
+        f"{'' if series[:1] == own[:1] else ', and its first number has to be the same'}.",
+        next=f"pip install 'pyspark-client=={wanted}', or pyspark where that is installed."
+        if series >= OLDEST
+        else f"The export needs a server of Spark {'.'.join(map(str, OLDEST))} or newer.",
+    )
 
-    if theirs.partition(".")[0] != pyspark.__version__.partition(".")[0]:
-        raise ConfigurationError(
-            f"{server} runs Spark {theirs}, and its client here is pyspark {pyspark.__version__}: they have to be of"
-            " the same release.",
-            next=f"pip install 'pyspark-client=={theirs}', or pyspark where that is installed.",
-        )
+
+def _series(version: str) -> tuple[int, ...]:
+    """The first two numbers of a version, as far as they are any.
+
+    >>> _series("4.0.5"), _series("4.1.0.dev1"), _series("")
+    ((4, 0), (4, 1), ())
+    """
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
 
 
 @contextmanager
