@@ -51,6 +51,7 @@ def remedies(connector: Connector, state: str, commands: Iterable[str], facts: A
         found.append(
             Remedy(text="What verification found, and what to do about it:", command=f"{_COMMAND} verify {file}")
         )
+        found.append(Remedy(text="Then verify again:", command=f"airflow dags trigger {facts.verify_id}"))
     if state in ("failed", "kafka_down", "late"):
         found.append(Remedy(text="What a run would find, partition by partition:", command=f"{_COMMAND} status {file}"))
     return found[:COMMANDS_MAX]
