@@ -42,7 +42,7 @@ function linked(text, each) {
 
 function whatNow(each) {
   if (each.remedies.length === 0) return null;
-  return make("div", { class: "remedies" }, make("strong", {}, "What now"), each.remedies.map(({ text, command }, at) =>
+  return make("div", { class: "remedies" }, make("strong", {}, "What now"), make("span", { class: "small soft" }, " Commands name files as they are called in the connectors folder: run them there."), each.remedies.map(({ text, command }, at) =>
     make("div", { class: "remedy" }, text, " ", make("code", {}, command), " ", named(`copy-${at}`, copyButton(command, command)))));
 }
 
