@@ -19,7 +19,7 @@ from kafka_s3.export.task import export_range
 from kafka_s3.fair_pool import FairPool
 from kafka_s3.log.store import Log, open_log
 from kafka_s3.plan.results import RangeResult, Task
-from kafka_s3.ports import Broker, KnownSchemas, ObjectStore, RecordSource, Registries, SchemaRegistry
+from kafka_s3.ports import Broker, DeadLetterSink, KnownSchemas, ObjectStore, RecordSource, Registries, SchemaRegistry
 from kafka_s3.ranges import TopicPartition
 from kafka_s3.settings.converters import ConverterSettings
 from kafka_s3.settings.glue import GlueSettings
@@ -142,6 +142,13 @@ def report_letters(exporter: Exporter, tell: Tell) -> None:
 
     with contextlib.closing(DeadLetterTopic(exporter.settings)) as sink:
         report(exporter, sink, tell)
+
+
+def make_redrive_sink(settings: Settings, to: str | None, *, keep_timestamps: bool) -> DeadLetterSink:
+    """Where redriven dead letters go: each to its own topic, or all `to` one."""
+    from kafka_s3.adapters.kafka import RedriveTopics
+
+    return RedriveTopics(settings, to=to, keep_timestamps=keep_timestamps)
 
 
 def export_ranges(settings: Settings, tasks: Sequence[Task], known: Known = NOTHING_KNOWN) -> list[RangeResult]:

@@ -22,6 +22,8 @@ its description. They are looked up when they are asked for: Airflow imports thi
 - `assets`: events of assets for what was committed.
 - `reading`: for DAGs that run on these: the objects of an event.
 - `reexport`: the DAG that exports a window again.
+- `operations`: the DAG that rewinds, accepts losses and redrives dead letters.
+- `operation_request`: what is asked of it.
 - `verification`: the DAG that verifies an export.
 - `alarms`: a task that fails when a number of an export passes a bound.
 - `alarm_dag`: the DAG with one task for the alarms of all connectors.

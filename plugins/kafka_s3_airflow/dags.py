@@ -21,9 +21,10 @@ from kafka_s3.errors import ConfigurationError, Problem
 from kafka_s3.settings import Outline
 from kafka_s3.settings.files import SUFFIXES, read
 from kafka_s3.settings.reach import FILE_ROOTS, reach_of
-from kafka_s3.settings.validators import BROKEN_TAG, REEXPORT_SUFFIX, VERIFY_SUFFIX
+from kafka_s3.settings.validators import BROKEN_TAG, OPERATIONS_SUFFIX, REEXPORT_SUFFIX, VERIFY_SUFFIX
 from kafka_s3_airflow.dag_docs import described
 from kafka_s3_airflow.groups import GroupMember, group_dag, group_id, group_problems
+from kafka_s3_airflow.operations import operations_dag, operations_id
 from kafka_s3_airflow.reexport import reexport_dag, reexport_id
 from kafka_s3_airflow.schedules import schedule_of
 from kafka_s3_airflow.task_group import HOURLY, document_of, export_group, export_params, look_at, retries_of
@@ -123,7 +124,7 @@ def connectors_in(folder: Path, environment: Mapping[str, str] = os.environ) -> 
 def _alone(folder: Path, dag_id: str, environment: Mapping[str, str]) -> Connector | None:
     """The one connector that a DAG is of, as `connectors_in` has it, without reading the others: each task is a process
     that asks for one DAG. `None` where others matter: those of a group, or of one name; or where something is wrong."""
-    name = dag_id.removesuffix(VERIFY_SUFFIX).removesuffix(REEXPORT_SUFFIX)
+    name = dag_id.removesuffix(VERIFY_SUFFIX).removesuffix(REEXPORT_SUFFIX).removesuffix(OPERATIONS_SUFFIX)
     try:
         paths = [path for path in folder.iterdir() if _is_connector(path) and _may_be(name, path)]
     except OSError:
@@ -165,7 +166,7 @@ def _look_within(path: Path, folder: Path, environment: Mapping[str, str]) -> tu
 
 def _ids(connector: str) -> tuple[str, ...]:
     """The ids of every DAG that a connector may have."""
-    return connector, verify_id(connector), reexport_id(connector)
+    return connector, verify_id(connector), reexport_id(connector), operations_id(connector)
 
 
 def _is_connector(path: Path) -> bool:
@@ -219,8 +220,8 @@ def _dags_of(connector: Connector, environment: Mapping[str, str], arguments: Ta
             dags.append(export)
         if known.verify_schedule is not None:
             dags.append(verify_dag(*what, start=START, default_args=retries))
-        again = reexport_dag(*what, start=START, default_args=retries)
-        return [*dags, again] if again is not None else dags
+        beside = [make(*what, start=START, default_args=retries) for make in (reexport_dag, operations_dag)]
+        return [*dags, *(dag for dag in beside if dag is not None)]
     # Whatever Airflow refuses about one DAG must not take the other DAGs of the file with it.
     except Exception as error:
         return [broken(connector, (str(error) or type(error).__name__,))]

@@ -139,7 +139,7 @@ def test_damaged_letters(connector: ConnectorFile, log: Log) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (("--offsets", "7-3"), "before the first"),
+        (("--offsets", "7-3"), "the lower one first"),
         (("--offsets", "a"), "neither an offset"),
         (("--offsets", "-3"), "--offsets"),
         (("--offsets", "9" * 20), "neither an offset"),

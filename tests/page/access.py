@@ -9,6 +9,8 @@ from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleA
 
 GUEST = "guest"
 READABLE = "orders"
+#: May do all to the DAGs of this connector, and only read the others.
+OPERATOR = "operator"
 
 
 class ByName(SimpleAuthManager):
@@ -16,5 +18,8 @@ class ByName(SimpleAuthManager):
 
     def is_authorized_dag(self, *, user: Any, details: DagDetails | None = None, **more: Any) -> bool:
         if user.username == GUEST and details is not None and details.id not in (None, READABLE):
+            return False
+        of_another = details is not None and not str(details.id).startswith(READABLE)
+        if user.username == OPERATOR and more.get("method") != "GET" and of_another:
             return False
         return bool(super().is_authorized_dag(user=user, details=details, **more))

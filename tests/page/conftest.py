@@ -64,7 +64,7 @@ def place(kafka: KafkaBroker, moto: MotoServer, tmp_path_factory: pytest.TempPat
             "AIRFLOW__METRICS__METRICS_ALLOW_LIST": "kafka_s3",
         }
         environment = show.environment(folder / "airflow", more)
-        with Airflow(environment, triggerer=False, others={"guest": "viewer"}) as airflow:
+        with Airflow(environment, triggerer=False, others={"guest": "viewer", "operator": "user"}) as airflow:
             api = Api(airflow)
             api.send("POST", "/api/v2/connections", _connection(moto))
             until("the dag-processor is through", lambda: _ids(api) >= {*TOPICS, "broken"}, or_say=lambda: _ids(api))
@@ -79,7 +79,7 @@ def place(kafka: KafkaBroker, moto: MotoServer, tmp_path_factory: pytest.TempPat
 
 
 def _connectors(show: Showcase, way: Proxy, hour_ms: int) -> None:
-    show.connector("orders", partitions=2)
+    show.connector("orders", {"export.timestamps.enable": "true"}, partitions=2)
     show.produce("orders", 0, _values(30), hour_ms - HOUR_MS)
     show.connector("poisoned", {"errors.tolerance": "all", "flush.size": "10"})
     show.produce("poisoned", 0, [*_values(12), HOSTILE.encode(), *_values(3)], hour_ms - HOUR_MS)

@@ -41,6 +41,7 @@ ROUTES = (
         "charts.js",
         "plots.js",
         "inside.js",
+        "actions.js",
         "plain",
     ),
     *("api/connectors", "api/connectors/orders", "api/connectors/orders/commits"),

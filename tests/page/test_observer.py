@@ -81,6 +81,23 @@ def test_positions_are_the_logs_where_kafkas_answer_is_older(seen: ObservedConne
     assert (found["lag_records"], found["partitions"][0]["position"]) == (0, 4)
 
 
+def test_what_stops_a_run_has_a_command(seen: ObservedConnector) -> None:
+    """The one that its error names, with the file in the place of CONFIG; else a look at the next run, and a run."""
+    seen.world.produce(0, 4)
+    seen.world.store.put_if_absent("topics/orders/partition=0/orders+0+0000000000.json", b"`kafka-s3 run CONFIG`")
+    found = seen.known()
+    assert (found["state"], "has objects under" in found["why"][0]) == ("failed", True)
+    path = seen.folder / "orders.properties"
+    assert [each["command"] for each in found["remedies"]] == [f"kafka-s3 adopt {path}", f"kafka-s3 status {path}"]
+    seen.world.store.delete("topics/orders/partition=0/orders+0+0000000000.json")
+    seen.world.broker.delete_topic("orders")
+    seen.later()
+    found = seen.detail(lambda found: found["state"] == "failed" and "objects" not in found["why"][0])
+    told = [each["command"] for each in found["remedies"]]
+    assert told == [f"kafka-s3 plan {path}", "airflow dags trigger orders", f"kafka-s3 status {path}"]
+    assert found["remedies"][1]["action"] == {"kind": "trigger", "values": {}}
+
+
 def test_kafka_down_is_shown_with_what_was_known(seen: ObservedConnector) -> None:
     """A broker that does not answer leaves the last answer, marked as stale with its age, and the reason."""
     seen.world.produce(0, 4)

@@ -207,6 +207,7 @@ SHOWN: dict[str, str] = {
     "export.verify.schedule": "tests/airflow/test_verification.py::test_what_the_dag_is",
     "export.reexport.enable": "tests/airflow/test_reexport.py::test_what_the_dag_is",
     "export.reexport.max.active.runs": "tests/airflow/test_reexport.py::test_what_the_dag_is",
+    "export.operations.enable": "tests/airflow/test_operations.py::test_what_the_dag_is",
     "export.reexport.topics.dir": "tests/reexport/test_beside.py::test_where_windows_lie",
     "export.timestamps.enable": "tests/reexport/test_beside.py::test_who_looks_at_timestamps",
     "export.completeness.marker.enable": f"{COMPLETENESS}::test_an_hour_is_marked_when_its_run_has_ended",

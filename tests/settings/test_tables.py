@@ -117,6 +117,7 @@ def test_own_properties_have_the_documented_defaults() -> None:
         "export.reexport.enable": True,
         "export.reexport.topics.dir": "reexport",
         "export.reexport.max.active.runs": 4,
+        "export.operations.enable": True,
         "export.timestamps.enable": False,
         "export.completeness.marker.enable": False,
         "export.completeness.lateness.ms": 0,

@@ -10,10 +10,10 @@ from typing import Any, Final
 import click
 
 from kafka_s3.cli.common import Time, as_json, configured, count, echo, load_configuration, now_ms, print_json, telling
-from kafka_s3.dead_letters.redrive import Redriven, Wanted, redrive
+from kafka_s3.dead_letters.redrive import Redriven, Wanted, parse_offsets, redrive
 from kafka_s3.shown import printable
 from kafka_s3.values.rows import Stage
-from kafka_s3.wiring import make_log
+from kafka_s3.wiring import make_log, make_redrive_sink
 
 _TOPIC: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 
@@ -37,14 +37,12 @@ class _Offsets(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
         if isinstance(value, tuple):
             return value
-        match = re.fullmatch(r"(\d{1,19})(?:-(\d{1,19}))?", value, re.ASCII)
-        if match is None:
-            self.fail(f"{value!r} is neither an offset like 17 nor offsets like 17-42.", param, ctx)
-        first = int(match.group(1))
-        last = int(match.group(2) or first)
-        if last < first:
-            self.fail(f"{value!r}: the last offset is before the first.", param, ctx)
-        return first, last + 1
+        offsets = parse_offsets(value)
+        if offsets is None:
+            self.fail(
+                f"{value!r} is neither an offset like 17 nor offsets like 17-42, the lower one first.", param, ctx
+            )
+        return offsets
 
 
 @click.command("redrive", short_help="Send dead letters back to their topic, or to another.")
@@ -99,11 +97,9 @@ def command(
     if since is not None and until is not None and until <= since:
         raise click.UsageError("--until must be after --since.")
     settings = load_configuration(config, worker).settings
-    from kafka_s3.adapters.kafka import RedriveTopics
-
     log = make_log(settings)
     wanted = Wanted(topic, partition, offsets, since, until, stage, error)
-    with contextlib.closing(RedriveTopics(settings, to=to, keep_timestamps=keep_timestamps)) as topics:
+    with contextlib.closing(make_redrive_sink(settings, to, keep_timestamps=keep_timestamps)) as topics:
         done = redrive(
             log,
             wanted,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from kafka_s3.events import nobody
 from kafka_s3.log.entries import Entry, to_builtins
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.rewind.rewind import Found, accept_by_hand, look, rewind
+from kafka_s3.rewind.rewind import Found, accept_by_hand, look, parse_target, rewind
 from kafka_s3.wiring import make_exporter
 
 
@@ -37,10 +36,10 @@ class _Target(click.ParamType):  # type: ignore[type-arg]  # generic only in new
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[TopicPartition, int]:
-        match = re.fullmatch(r"([A-Za-z0-9._-]+)-(\d{1,9})=(\d{1,18})", str(value), re.ASCII)
-        if match is None:
+        target = parse_target(str(value))
+        if target is None:
             self.fail(f"{value!r} is not TOPIC-PARTITION=OFFSET, like orders-0=1200.", param, ctx)
-        return TopicPartition(match[1], int(match[2])), int(match[3])
+        return target
 
 
 @click.command("rewind", short_help="Export offsets again, or accept what Kafka lost.")

@@ -13,6 +13,7 @@ records under the same offsets; what was sent of the former says nothing of thos
 from __future__ import annotations
 
 import heapq
+import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,6 +31,7 @@ from kafka_s3.log.entries import FORMAT_VERSION, ObjectEntry, RangeEntry
 from kafka_s3.log.store import Log
 from kafka_s3.ports import DeadLetterSink, Put
 
+_OFFSETS: Final = re.compile(r"(\d{1,19})(?:-(\d{1,19}))?", re.ASCII)
 NAMES_MAX: Final = 100  # others that redrive the same object to the same topic at the same moment
 
 
@@ -77,6 +79,20 @@ class Wanted:
             and (self.since_ms is None or self.since_ms <= timestamp_ms)
             and (self.until_ms is None or timestamp_ms < self.until_ms)
         )
+
+
+def parse_offsets(text: str) -> tuple[int, int] | None:
+    """`A-B`, both included, or `A`, as a half-open range.
+
+    >>> parse_offsets("17-42"), parse_offsets("17"), parse_offsets("42-17"), parse_offsets("all")
+    ((17, 43), (17, 18), None, None)
+    """
+    match = _OFFSETS.fullmatch(text)
+    if match is None:
+        return None
+    first = int(match[1])
+    last = int(match[2] or first)
+    return (first, last + 1) if first <= last else None
 
 
 class Redrive(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,6 +42,8 @@ _UNSENT_ENTRIES: Final = 200
 #: Topics with waiting records whose owner is asked for although the log says that it is this connector: a GET each.
 _OWNERS_ASKED: Final = 32
 _PARTITIONS_NAMED: Final = 3
+#: What errors that stop a run tell to do, as their texts have it. A text may quote the bucket: only these are commands.
+_COMMANDS_OF_ERRORS: Final = ("kafka-s3 adopt CONFIG", "kafka-s3 sign CONFIG")
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +273,9 @@ def said(problem: Problem, config: str = "CONFIG") -> Said:
     """A problem for people; `config`: the connector's file, as commands are given it."""
     match problem:
         case RunBlocked(error):
-            return Said(error.what, error.next.replace("CONFIG", config))
+            named = [each for each in _COMMANDS_OF_ERRORS if f"`{each}`" in error.next]
+            commands = tuple(each.replace("CONFIG", quote(config)) for each in named)
+            return Said(error.what, error.next.replace("CONFIG", config), commands)
         case ExcludedPartition():
             return Said(str(problem), *_go_on(problem, config))
         case RangeFailed(failed):

@@ -101,6 +101,29 @@ def prepare(exporter: Exporter, request: RunRequest, tell: Tell = nobody, *, ane
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What the next run of a window would do. `committed`: how the window is exported; `plan`: what would be read and
+    copied, `None` where nothing is left to do. `is_open`: somebody has written that plan already."""
+
+    committed: Entry | None
+    plan: Plan | None
+    is_open: bool = False
+
+
+def preview(exporter: Exporter, request: RunRequest, *, anew: bool = False) -> Preview:
+    """What `prepare` would do. Reads only, and raises what stops it."""
+    site = _Site.of(exporter, request)
+    state = window_state(site.log.newest())
+    if isinstance(state, CommittedWindow):
+        plan = _plan(site, state.commit, request, frozenset()) if anew else None
+        return Preview(state.commit.entry, plan)
+    planned = _open_plan(site, state)
+    if planned is not None:
+        return Preview(None, planned.plan, is_open=True)
+    return Preview(None, _plan(site, state.head, request, frozenset()))
+
+
 def withdraw(exporter: Exporter, request: RunRequest, tell: Tell) -> bool:
     """Withdraw the window of a request: it counts as not exported, and the next run exports it once more, with names of
     a later generation. Whether it was committed. Raises `Fenced` if another run was faster."""

@@ -10,12 +10,14 @@ Both take the slot of the next entry: a run at work loses it, and stops without 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import msgspec
 
-from kafka_s3.errors import ConfigurationError, LogMissing, Problem
+from kafka_s3.errors import ConfigurationError, Fenced, LogMissing, Problem
 from kafka_s3.events import Tell
 from kafka_s3.export.append import EntrySlot, entry, put
 from kafka_s3.export.checkpoints import accept
@@ -27,6 +29,17 @@ from kafka_s3.plan.anomalies import Anomaly, ExcludedPartition
 from kafka_s3.plan.batch import RunRequest
 from kafka_s3.plan.planner import KafkaSnapshot, failed_under, observe
 from kafka_s3.ranges import TopicPartition
+
+_TARGET: Final = re.compile(r"([A-Za-z0-9._-]+)-(\d{1,9})=(\d{1,18})", re.ASCII)
+
+
+def parse_target(text: str) -> tuple[TopicPartition, int] | None:
+    """
+    >>> parse_target("orders-0=1200"), parse_target("orders=1200")
+    ((TopicPartition(topic='orders', partition=0), 1200), None)
+    """
+    match = _TARGET.fullmatch(text)
+    return None if match is None else (TopicPartition(match[1], int(match[2])), int(match[3]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +74,26 @@ class Found:
     moves: tuple[Move, ...]
 
 
-def look(exporter: Exporter, targets: Mapping[TopicPartition, int]) -> Found:
+@dataclass(frozen=True, slots=True)
+class FoundLosses:
+    """What accepting losses would do, each with where its export goes on. `closes`: a plan that is open, which it
+    ends."""
+
+    exporter: Exporter
+    head: Committed
+    closes: OpenPlan | None
+    snapshot: KafkaSnapshot
+    accepted: tuple[ExcludedPartition, ...]
+
+
+def look(exporter: Exporter, targets: Mapping[TopicPartition, int], *, seen: int | None = None) -> Found:
     """What rewinding partitions to these offsets means. Raises `ConfigurationError` with every target that cannot be.
 
-    Reads the log back to the oldest range that is withdrawn.
+    Reads the log back to the oldest range that is withdrawn. `seen`: the newest log entry that somebody saw who decided
+    this; `Fenced` if there is a newer one.
     """
     exporter = exporter.at_work()
-    head, closes, snapshot = _begin(exporter)
+    head, closes, snapshot = _begin(exporter, seen)
     problems = [
         Problem(f"--to {tp}", str(offset), why)
         for tp, offset in sorted(targets.items())
@@ -117,15 +143,13 @@ def rewind(exporter: Exporter, found: Found, request: RunRequest) -> Committed:
     return committed
 
 
-def accept_by_hand(
-    exporter: Exporter, names: Sequence[str], request: RunRequest, tell: Tell
-) -> tuple[Committed, tuple[ExcludedPartition, ...]]:
-    """Accept what is wrong with these topics or topic-partitions, once; what was accepted, in the order of writing.
+def look_at_losses(exporter: Exporter, names: Sequence[str], *, seen: int | None = None) -> FoundLosses:
+    """What accepting what is wrong with these topics or topic-partitions means. `seen`: as in `look`.
 
     Raises `ConfigurationError` if nothing is wrong with one, or if only a person can say where it goes on.
     """
     exporter = exporter.at_work()
-    head, closes, snapshot = _begin(exporter)
+    head, closes, snapshot = _begin(exporter, seen)
     problems = []
     accepted: dict[ExcludedPartition, None] = {}
     for name in names:
@@ -136,18 +160,38 @@ def accept_by_hand(
         accepted |= dict.fromkeys(meant)
     if problems:
         raise ConfigurationError(f"Connector {exporter.settings.name} cannot accept this:", problems=problems)
-    committed = accept(exporter, request, head, snapshot, list(accepted), tell, closes=closes)
+    return FoundLosses(exporter, head, closes, snapshot, tuple(accepted))
+
+
+def accept_found(found: FoundLosses, request: RunRequest, tell: Tell) -> Committed:
+    """Write the entry that accepts them, once. Raises `Fenced` if somebody wrote one first."""
+    exporter = found.exporter
+    committed = accept(exporter, request, found.head, found.snapshot, list(found.accepted), tell, closes=found.closes)
     exporter.log.check_current()
-    return committed, tuple(accepted)
+    return committed
 
 
-def _begin(exporter: Exporter) -> tuple[Committed, OpenPlan | None, KafkaSnapshot]:
+def accept_by_hand(
+    exporter: Exporter, names: Sequence[str], request: RunRequest, tell: Tell
+) -> tuple[Committed, tuple[ExcludedPartition, ...]]:
+    """Accept what is wrong with these topics or topic-partitions, once; what was accepted, in the order of writing."""
+    found = look_at_losses(exporter, names)
+    return accept_found(found, request, tell), found.accepted
+
+
+def _begin(exporter: Exporter, seen: int | None) -> tuple[Committed, OpenPlan | None, KafkaSnapshot]:
     log = exporter.log
     head = log.newest()
     if head is None:
         raise LogMissing(
             f"Connector {exporter.settings.name} has no log entry under {log.where}.",
             next="Nothing was exported yet: there is nothing to rewind.",
+        )
+    if seen not in (None, head.entry.seq):
+        raise Fenced(
+            f"Connector {exporter.settings.name} has changed since: its newest log entry is {head.entry.seq} by now,"
+            f" not {seen}.",
+            next="Nothing was written. Look at what it would do now, and decide again.",
         )
     return head, log.open_plan(head), observe(exporter.settings, exporter.broker, head)
 

@@ -81,6 +81,7 @@ READ_BY_THE_DAG: Final = frozenset(
         "export.verify.schedule",
         "export.reexport.enable",
         "export.reexport.max.active.runs",
+        "export.operations.enable",
         "export.kafka.conn.id",
         "export.aws.conn.id",
         "export.spark.conn.id",

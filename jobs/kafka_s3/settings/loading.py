@@ -39,7 +39,7 @@ from kafka_s3.settings.sources import Gathered, gather
 from kafka_s3.settings.spark import NO_SPARK_CONF, SparkSettings
 from kafka_s3.settings.transforms import rules as transforms
 from kafka_s3.settings.validation import ParsedConfig, report_rows
-from kafka_s3.settings.validators import REEXPORT_SUFFIX
+from kafka_s3.settings.validators import OPERATIONS_SUFFIX, REEXPORT_SUFFIX
 from kafka_s3.settings.variables import Lookups
 
 WORKER_FILE: Final = "worker.properties"
@@ -88,6 +88,7 @@ class Outline:
     given: tuple[tuple[str, str], ...] = ()  # the properties that are set, secrets hidden
     spark: SparkSettings = NO_SPARK_CONF  # what holds a variable is not among its properties
     reexports_max: int = 0  # windows at once; 0: there is no DAG for them
+    has_operations: bool = False  # whether there is a DAG for them
 
 
 def load(
@@ -179,14 +180,20 @@ def outline(path: Path, worker: Path | None = None) -> Outline:
         given=(*shown(config), *((written, HIDDEN) for written, _ in gathered.client[0].given.values())),
         spark=spark.build_spark(config),
         reexports_max=_reexports_max(config),
+        has_operations=_has_dag(config, "export.operations.enable", OPERATIONS_SUFFIX),
     )
 
 
 def _reexports_max(config: ParsedConfig) -> int:
     enabled, at_once = "export.reexport.enable", "export.reexport.max.active.runs"
-    wanted = config.sure("name", enabled, at_once) and config.flag(enabled)
-    fits = wanted and len(config.text("name")) + len(REEXPORT_SUFFIX) <= DAG_ID_CHARS_MAX
-    return config.number(at_once) if fits else 0
+    wanted = config.sure(at_once) and _has_dag(config, enabled, REEXPORT_SUFFIX)
+    return config.number(at_once) if wanted else 0
+
+
+def _has_dag(config: ParsedConfig, enabled: str, suffix: str) -> bool:
+    """Whether a DAG beside the connector's is wanted, and its id has room."""
+    wanted = config.sure("name", enabled) and config.flag(enabled)
+    return wanted and len(config.text("name")) + len(suffix) <= DAG_ID_CHARS_MAX
 
 
 def _broken(path: Path, problems: Sequence[Problem]) -> Outline:

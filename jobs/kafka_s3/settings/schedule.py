@@ -17,7 +17,7 @@ from typing import Final
 from kafka_s3.settings import validators
 from kafka_s3.settings.properties import Kind, Property
 from kafka_s3.settings.validation import ParsedConfig
-from kafka_s3.settings.validators import REEXPORT_SUFFIX, VERIFY_SUFFIX
+from kafka_s3.settings.validators import OPERATIONS_SUFFIX, REEXPORT_SUFFIX, VERIFY_SUFFIX
 
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
@@ -144,6 +144,13 @@ PROPERTIES: Final[tuple[Property, ...]] = (
         minimum=1,
         maximum=100,
     ),
+    Property(
+        "export.operations.enable",
+        Kind.BOOLEAN,
+        True,
+        "Create a DAG `<name>__operations`, which rewinds, accepts losses and redrives dead letters on request.",
+        quiet=True,
+    ),
 )
 
 
@@ -151,6 +158,7 @@ def apply_schedule_rules(config: ParsedConfig) -> None:
     _schedule(config)
     _verify_dag(config)
     _reexport(config)
+    _has_room(config, "export.operations.enable", OPERATIONS_SUFFIX)
 
 
 def _schedule(config: ParsedConfig) -> None:
@@ -176,15 +184,18 @@ def _verify_dag(config: ParsedConfig) -> None:
             config.add_problem("export.verify.schedule", message)
 
 
-def _reexport(config: ParsedConfig) -> None:
-    wanted = config.sure("name", "export.reexport.enable") and config.is_set("export.reexport.enable")
-    if wanted and config.flag("export.reexport.enable"):  # by default there is just none
-        longest = 250 - len(REEXPORT_SUFFIX)
+def _has_room(config: ParsedConfig, enabled: str, suffix: str) -> None:
+    """A DAG that is asked for needs room for its id; by default there is just none."""
+    wanted = config.sure("name", enabled) and config.is_set(enabled)
+    if wanted and config.flag(enabled):
+        longest = 250 - len(suffix)
         if len(config.text("name")) > longest:
-            message = (
-                f"requires a shorter connector name: at most {longest} characters, for the DAG <name>{REEXPORT_SUFFIX}"
-            )
-            config.add_problem("export.reexport.enable", message)
+            message = f"requires a shorter connector name: at most {longest} characters, for the DAG <name>{suffix}"
+            config.add_problem(enabled, message)
+
+
+def _reexport(config: ParsedConfig) -> None:
+    _has_room(config, "export.reexport.enable", REEXPORT_SUFFIX)
     if not config.sure("topics.dir", "export.log.dir", "export.reexport.topics.dir"):
         return
     again, log_dir = config.text("export.reexport.topics.dir"), config.text("export.log.dir")

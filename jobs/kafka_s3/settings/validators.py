@@ -17,6 +17,7 @@ _MINUTE_MS = 60_000
 #: What the ids of a connector's other DAGs end with: no connector's name may, or two DAGs had one id.
 VERIFY_SUFFIX = "__verify"
 REEXPORT_SUFFIX = "__reexport"
+OPERATIONS_SUFFIX = "__operations"
 #: What the id of a group's DAG ends with, for the same reason.
 GROUP_SUFFIX = "__group"
 #: The tag of the DAG of a connector that is wrong.
@@ -50,6 +51,8 @@ def connector_name(text: str) -> str | None:
         return f"must not end with {VERIFY_SUFFIX}, which is reserved for verification DAGs: choose another name"
     if text.endswith(REEXPORT_SUFFIX):
         return f"must not end with {REEXPORT_SUFFIX}, which is reserved for re-export DAGs: choose another name"
+    if text.endswith(OPERATIONS_SUFFIX):
+        return f"must not end with {OPERATIONS_SUFFIX}, which is reserved for DAGs of operations: choose another name"
     if text.endswith(GROUP_SUFFIX):
         return f"must not end with {GROUP_SUFFIX}, which is reserved for DAGs of groups: choose another name"
     return None

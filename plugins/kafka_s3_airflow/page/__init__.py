@@ -25,6 +25,9 @@
 - `views`: all that as the plain values that the browser gets.
 - `remedies`: what to do about a state, as commands.
 - `plain`: the list without a script.
+- `actions`: what a viewer may do about it.
+- `previews`: what an operation would do.
+- `bounded_store`: a bucket of which a preview reads so much and no more.
 - `scrape`: all that as metrics.
 - `access`: who may see which connector.
 - `headers`: the headers of every answer.

@@ -7,7 +7,7 @@ runs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
@@ -17,6 +17,9 @@ from fastapi import HTTPException, Request
 
 from kafka_s3_airflow.page.model import Connector
 from kafka_s3_airflow.page.observer import Observer
+
+if TYPE_CHECKING:
+    from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
 
 
 def visible_to(user: Any, observer: Observer) -> list[Connector]:
@@ -41,13 +44,18 @@ def readable(dag_id: str, request: Request, user: Any, observer: Observer) -> Co
 
 def with_readable_runs(dag_ids: Iterable[str], user: Any) -> set[str]:
     """Those of some DAGs whose runs the user may read."""
+    return allowed(dag_ids, user, "GET", DagAccessEntity.RUN)
+
+
+def allowed(dag_ids: Iterable[str], user: Any, method: ResourceMethod, entity: DagAccessEntity | None) -> set[str]:
+    """Those of some DAGs that the user may do this to, as Airflow's own routes ask."""
     manager = get_auth_manager()
     return {
         dag_id
         for team, names in _by_team(dag_ids).items()
         for dag_id in names
         if manager.is_authorized_dag(
-            method="GET", access_entity=DagAccessEntity.RUN, details=DagDetails(id=dag_id, team_name=team), user=user
+            method=method, access_entity=entity, details=DagDetails(id=dag_id, team_name=team), user=user
         )
     }
 

@@ -10,7 +10,7 @@ import functools
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from typing import Any, Final
@@ -22,7 +22,8 @@ from fastapi.responses import JSONResponse
 
 from kafka_s3.wiring import make_broker, make_store
 from kafka_s3_airflow.connections import load_connector
-from kafka_s3_airflow.page import access, inside, over_time, runs, views
+from kafka_s3_airflow.operations import operations_id
+from kafka_s3_airflow.page import access, actions, inside, over_time, runs, views
 from kafka_s3_airflow.page.answers import Rows, listed, tagged
 from kafka_s3_airflow.page.at_hand import (
     PAGE_WAIT_S,
@@ -43,6 +44,7 @@ from kafka_s3_airflow.page.mount import Asgi
 from kafka_s3_airflow.page.observer import CONNECTORS_MAX, CommitsWanted, EntryWanted, Observer
 from kafka_s3_airflow.page.over_time import Charts
 from kafka_s3_airflow.page.plain import plain_page
+from kafka_s3_airflow.page.previews import Previews
 from kafka_s3_airflow.page.scrape import CONTENT_TYPE, scraped
 from kafka_s3_airflow.page.scrape import WAIT_S as SCRAPE_WAIT_S
 from kafka_s3_airflow.page.thread_pool import RETRY_AFTER_S, Busy, PageThreads
@@ -58,7 +60,17 @@ _STATIC: Final = {
     "page.css": ("page.css", "text/css; charset=utf-8"),
     **{
         name: (name, "text/javascript; charset=utf-8")
-        for name in ("page.js", "nodes.js", "data.js", "list.js", "one.js", "charts.js", "plots.js", "inside.js")
+        for name in (
+            "page.js",
+            "nodes.js",
+            "data.js",
+            "list.js",
+            "one.js",
+            "charts.js",
+            "plots.js",
+            "inside.js",
+            "actions.js",
+        )
     },
 }
 
@@ -79,9 +91,11 @@ def make_app(observer: Observer) -> Asgi:
     made.state.rows = Rows(CONNECTORS_MAX)
     made.state.charts = Charts(observer)
     made.state.inside = Inside(observer)
+    made.state.previews = Previews(observer)
     made.add_exception_handler(Busy, _busy)
     made.include_router(over_time.routes)
     made.include_router(inside.routes)
+    made.include_router(actions.routes)
     made.include_router(pages)  # last: it has what has no route
     return Headers(made)
 
@@ -152,7 +166,11 @@ def _row(each: Connector, with_runs: set[str], observer: Observer, made: Rows) -
         return observer.conceal(each, views.overview(each, log, kafka, facts, now_ms))
 
     verdict = views.is_stale(kafka, now_ms), views.kafka_error(kafka, now_ms)
-    run = (facts.is_paused, *(each and (each.run_id, each.state) for each in (facts.run, facts.at_work)))
+    run = (
+        facts.is_paused,
+        facts.silences,
+        *(each and (each.run_id, each.state, each.tries) for each in (facts.run, facts.at_work)),
+    )
     return made.row(
         each.dag_id,
         (each, log.value, log.at_ms, (log.error, log.is_final), kafka.value, kafka.at_ms, verdict, run),
@@ -173,12 +191,13 @@ async def connector(
         found = views.detail(shown, log, kafka, facts, observer.now_ms())
         plan: Any = found["open_plan"]
         if plan is not None:
-            found["open_plan"] = _with_runs([plan], shown.runs_in, user)[0]
+            found["open_plan"] = _with_runs([plan], [shown.runs_in], user)[0]
         found = {
             **observer.conceal(shown, found),
             "ages_max_ms": observer.ages_max(1),
             "every_ms": _every_ms(1),
             "is_asked": observer.awaits_news([shown]),
+            "actions": actions.allowed_actions(shown, facts, user),
         }
         return tagged(request, observer.now_ms(), found)
 
@@ -213,7 +232,8 @@ async def commits(
     if run_id is not None:
         span_ms = await threads.run(_span_of, dag_id, run_id, user, observer.now_ms())
     answer = await observer.commits(CommitsWanted(shown.dag_id, before, run_id, span_ms), PAGE_WAIT_S)
-    return await threads.run(answered, request, answer, functools.partial(_commits, dag_id, user), shown, observer)
+    show = functools.partial(_commits, [dag_id, operations_id(shown.dag_id)], user)
+    return await threads.run(answered, request, answer, show, shown, observer)
 
 
 def _span_of(dag_id: str, run_id: str, user: Any, now_ms: int) -> tuple[int, int] | None:
@@ -222,17 +242,20 @@ def _span_of(dag_id: str, run_id: str, user: Any, now_ms: int) -> tuple[int, int
     return runs.span_of(dag_id, run_id, now_ms)
 
 
-def _commits(dag_id: str, user: Any, page: Page) -> dict[str, object]:
-    return {"commits": _with_runs(page.rows, dag_id, user), "is_last": page.is_last, "looked": page.looked}
+def _commits(dag_ids: Sequence[str], user: Any, page: Page) -> dict[str, object]:
+    return {"commits": _with_runs(page.rows, dag_ids, user), "is_last": page.is_last, "looked": page.looked}
 
 
-def _with_runs(rows: Iterable[Any], dag_id: str, user: Any) -> list[dict[str, Any]]:
-    """Rows that say which run they are of, if the user may know it, and its DAG, if Airflow has the run."""
+def _with_runs(rows: Iterable[Any], dag_ids: Sequence[str], user: Any) -> list[dict[str, Any]]:
+    """Rows that say which run they are of, if the user may know those of the first DAG, and of which DAG it is, if
+    Airflow has the run."""
     found = [dict(row) for row in rows]
-    if not access.with_readable_runs([dag_id], user):
+    may_read = access.with_readable_runs(dag_ids, user)
+    if dag_ids[0] not in may_read:
         return [access.without_runs(row) for row in found]
-    known = runs.runs_known(dag_id, [row["run_id"] for row in found])
-    return [{**row, "dag_id": dag_id if row["run_id"] in known else None} for row in found]
+    names = [row["run_id"] for row in found]
+    known = {run_id: each for each in dag_ids if each in may_read for run_id in runs.runs_known(each, names)}
+    return [{**row, "dag_id": known.get(row["run_id"])} for row in found]
 
 
 @pages.get("/api/connectors/{dag_id}/commits/{seq}")
@@ -269,7 +292,7 @@ async def windows(
     own = reexport_id(shown.dag_id)
 
     def show(found: dict[str, Any]) -> dict[str, object]:
-        return {**found, "windows": _with_runs(found["windows"], own, user)}
+        return {**found, "windows": _with_runs(found["windows"], [own], user)}
 
     answer = await observer.windows(shown.dag_id, PAGE_WAIT_S)
     return await threads.run(answered, request, answer, show, shown, observer)

@@ -66,10 +66,20 @@ class LogView:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """The newest run of a DAG that has ended."""
+    """A run of a DAG. `failing`: a task of it that failed and waits to be tried again, and how often it was."""
 
     run_id: str
     state: str
+    failing: str | None = None
+    tries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Until when alarms of a connector are silent: those of a kind, or all."""
+
+    kind: str | None
+    until_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +87,8 @@ class AirflowFacts:
     """What Airflow's database says of a connector's DAGs; nothing of one that it does not know yet."""
 
     is_paused: bool | None = None
-    run: RunFacts | None = None
+    run: RunFacts | None = None  # the newest that has ended
     verify_id: str | None = None
     verify: RunFacts | None = None
     at_work: RunFacts | None = None  # the newest run that is queued or running
+    silences: tuple[Silence, ...] = ()

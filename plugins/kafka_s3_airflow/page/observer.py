@@ -238,6 +238,11 @@ class Observer:
             loaded = self._loaded.get(connector.dag_id)
         return concealed(content, self._folder.path.absolute(), loaded.settings.hidden if loaded is not None else ())
 
+    def reached(self, dag_id: str) -> tuple[Settings, ObjectStore, Broker]:
+        """A connector's settings, bucket and broker, for a question of somebody else's."""
+        loaded = self.loaded(dag_id)
+        return loaded.settings, loaded.store, self._make_broker(loaded.settings)
+
     # How it is found out, in the threads.
 
     def _ask_airflow(self, _: None) -> dict[str, AirflowFacts]:

@@ -213,6 +213,7 @@ def overview(
         "last_records": newest["records"] if newest is not None else None,
         "records_per_s": newest["records_per_s"] if newest is not None else None,
         "entries": None if head is None else head.seq + 1,
+        "silences": [{"kind": each.kind, "until_ms": each.until_ms} for each in facts.silences],
         "last_run": None if facts.run is None else {"run_id": facts.run.run_id, "state": facts.run.state},
     }
 

@@ -1,7 +1,7 @@
 // All connectors: what the address asks for, sorted as it was last.
 
 import { replaceAll, watch } from "./data.js";
-import { STATES, WORST_FIRST, copyButton, duration, empty, figure, make, number, pageLink, rate, remembered, row, state, tick, timesChoice, when } from "./nodes.js";
+import { STATES, WORST_FIRST, copyButton, duration, empty, figure, make, number, pageLink, rate, remembered, row, silences, state, tick, timesChoice, when } from "./nodes.js";
 
 const GOOD = ["ok", "asking"];
 const by = (field) => (each) => each[field];
@@ -44,7 +44,7 @@ function listRow(each, ages) {
     [pageLink({ dag_id: each.dag_id }, each.name), each.is_paused && make("span", { class: "small soft" }, " (paused)"),
       make("div", { class: "small soft clamp" }, topics)],
     [state(each.state), each.why.length > 0 && make("div", { class: "why small clamp" }, each.why[0]),
-      each.why.length > 1 && make("div", { class: "small soft" }, `and ${each.why.length - 1} more`)],
+      each.why.length > 1 && make("div", { class: "small soft" }, `and ${each.why.length - 1} more`), silences(each)],
     ofKafka(number(each.lag_records)),
     ofKafka(each.lag_ms ? duration(each.lag_ms) : null),
     ofKafka(lossOf(each)),

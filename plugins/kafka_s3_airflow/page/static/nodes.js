@@ -179,6 +179,12 @@ export function state(name) {
   return make("span", { class: `state ${kind}` }, make("span", { "aria-hidden": "true" }, `${STATE_SIGNS[kind]} `), STATES[name] ?? name);
 }
 
+// Alarms that somebody silenced, and until when.
+export function silences(each) {
+  return each.silences.map(({ kind, until_ms: until }) =>
+    make("div", { class: "small soft" }, kind === null ? "Alarms" : `Alarms of the kind ${kind}`, " are silent until ", instant(until), "."));
+}
+
 // Links: within the page, and to Airflow around it.
 
 export function pageLink(query, text) {

@@ -1,10 +1,11 @@
 // One connector: where it stands, what to do, its partitions and its commits.
 
+import { startActions } from "./actions.js";
 import { startCharts } from "./charts.js";
 import { apiOf, awaited, into, replaceAll, watch } from "./data.js";
 import { refusals, rowsOf, schemas } from "./inside.js";
 import { kafkaAge, lossOf } from "./list.js";
-import { airflowLink, bytes, copyButton, draw, duration, figure, fill, instant, interval, make, number, pageLink, rate, row, state, table, tick, timesChoice, when } from "./nodes.js";
+import { airflowLink, bytes, copyButton, draw, duration, figure, fill, instant, interval, make, number, pageLink, rate, row, silences, state, table, tick, timesChoice, when } from "./nodes.js";
 
 const AGE_MAX_MS = 30_000;  // a page that is open asks for commits more often
 const asked = new URLSearchParams(location.search);
@@ -42,8 +43,11 @@ function linked(text, each) {
 
 function whatNow(each) {
   if (each.remedies.length === 0) return null;
-  return make("div", { class: "remedies" }, make("strong", {}, "What now"), make("span", { class: "small soft" }, " Commands name files as they are called in the connectors folder: run them there."), each.remedies.map(({ text, command }, at) =>
-    make("div", { class: "remedy" }, text, " ", make("code", {}, command), " ", named(`copy-${at}`, copyButton(command, command)))));
+  return make("div", { class: "remedies" }, make("strong", {}, "What now"), make("span", { class: "small soft" }, " Commands name files as they are called in the connectors folder: run them there."), each.remedies.map(({ text, command, action }, at) => {
+    const button = action && actions.button(action.kind, action.values, at);
+    const copied = command && [make("code", {}, command), " ", named(`copy-${at}`, copyButton(command, command)), " "];
+    return (copied || button) && make("div", { class: "remedy" }, text, " ", copied, button);
+  }));
 }
 
 function problems(each) {
@@ -294,6 +298,8 @@ function named(name, node) {
   return node;
 }
 
+const actions = startActions();
+
 export function startOne() {
   const head = make("div", {});
   const commits = make("section", { "aria-labelledby": "commits" });
@@ -304,10 +310,11 @@ export function startOne() {
 
   function show(found) {
     if (!isThere) {
-      replaceAll(head, charts, commits, windows);
+      replaceAll(head, actions.node, charts, commits, windows);
       isThere = true;
     }
     const again = () => show(found);
+    actions.show(found);
     const held = document.activeElement?.closest?.("[data-name]")?.dataset.name;
     head.replaceChildren();
     fill(head, [
@@ -316,7 +323,7 @@ export function startOne() {
         named("dag", airflowLink(["dags", found.runs_in], "Open DAG"))),
       make("p", { class: "soft small" }, "Topics: ", found.topics_regex ?? found.topics.join(", "), ". File: ", found.file, ". ",
         found.log && ["Log: ", make("code", {}, found.log)]),
-      problems(found),
+      problems(found), silences(found),
       found.state !== "broken" && [facts(found), partitions(found, again)],
     ]);
     if (held !== undefined) head.querySelector(`[data-name="${held}"]`)?.focus();
