@@ -82,7 +82,7 @@ class Night:
 
     def copied(self, name: str, words: str, *, status: int = 0) -> None:
         """The first command that the page shows with these words, as it stands, in a shell beside Airflow."""
-        shown = [each["command"] for each in self.page(name)["remedies"]]
+        shown = [each["command"] for each in self.page(name)["remedies"] if each["command"]]
         command = next(each for each in shown if words in each)
         program, *arguments = shlex.split(command)
         environment = {**self.airflow.environment, **self.show.keys()}
@@ -278,7 +278,8 @@ def test_a_stuck_transaction(night: Night) -> None:
         "stuck_transaction", "late", "An open transaction holds back 1 offsets of stuck_transaction-0 from 5 on"
     )
     assert any(
-        "abort --topic stuck_transaction" in each["command"] for each in night.page("stuck_transaction")["remedies"]
+        "abort --topic stuck_transaction" in (each["command"] or "")
+        for each in night.page("stuck_transaction")["remedies"]
     )
     night.stuck.abort_transaction()
     night.mended("stuck_transaction", "kafka-transactions.sh … abort")
