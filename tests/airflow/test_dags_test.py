@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -46,8 +47,10 @@ def test_every_example(bench: Bench) -> None:
     files = [ROOT / "dags" / "exporters.py", *sorted((ROOT / "dags" / "examples").glob("*.py"))]
     dag_ids = {dag_id: path for path in files for dag_id in of_file(path)}
     assert {"orders", "orders__verify", "example_own_dag"} <= dag_ids.keys()
+    rewind = {"operation": "rewind", "partitions": [f"{bench.topic}-0=0"], "dry_run": True}
+    asked = {"orders__operations": ["-c", json.dumps(rewind)]}
     for dag_id, path in dag_ids.items():
-        done = dags_test(dag_id, bench.folder, dags=path.parent)
+        done = dags_test(dag_id, bench.folder, *asked.get(dag_id, []), dags=path.parent)
         assert done.returncode == 0, f"{dag_id}: {(done.stdout + done.stderr)[-5000:]}"
         assert CANARY not in done.stdout + done.stderr
     bodies = {key: bench.store.client().get_object(Bucket=bench.bucket, Key=key) for key in bench.keys("topics/")}
