@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_s3_airflow.operations import operations_id
 from kafka_s3_airflow.reexport import reexport_id
 from tests.airflow import test_runs
 from tests.airflow.test_integrity import bag_of
@@ -47,7 +48,7 @@ def test_files(bench: Bench, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capt
         name = Path(file).stem.replace(" ", "_")
         (folder / file).write_text(good.replace(f"name={bench.name}\n", f"name={name}\n") + extra)
     bag = bag_of(folder, monkeypatch)
-    dag_ids = sorted({*bag.dag_ids} - {bench.name, reexport_id(bench.name)})
+    dag_ids = sorted({*bag.dag_ids} - {bench.name, reexport_id(bench.name), operations_id(bench.name)})
     assert len(dag_ids) == len(FILES)
     said = {}
     for dag_id in dag_ids:

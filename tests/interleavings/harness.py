@@ -17,7 +17,7 @@ from kafka_s3.log.entries import Interval
 from kafka_s3.naming import MARKER_NAME
 from kafka_s3.publish.announce import Event
 from kafka_s3.ranges import TopicPartition
-from kafka_s3.report import health
+from kafka_s3.report import first_timestamps
 from kafka_s3.settings import from_mapping
 from kafka_s3.settings.model import Settings
 from kafka_s3.verify import verify
@@ -36,7 +36,7 @@ HOUR_MS = 60 * MINUTE_MS
 T0 = 1_795_161_600_000  # 2026-11-20T08:00Z
 STEP_MS = 50
 _POOLS = ((ordered_pool, "ThreadPoolExecutor"), (verify, "ThreadPoolExecutor"), (adopt, "ThreadPoolExecutor"),
-          (health, "ThreadPoolExecutor"))  # fmt: skip
+          (first_timestamps, "ThreadPoolExecutor"))  # fmt: skip
 CLASSES = "io.confluent.connect"
 BASE = {
     "name": LOG.connector,

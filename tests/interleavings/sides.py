@@ -178,7 +178,7 @@ class SteppedBroker:
         method = getattr(self.inner, name)
         if name == "cluster_id":
             return method
-        return lambda *given: self.ask(name, lambda: method(*given))
+        return lambda *given, **named: self.ask(name, lambda: method(*given, **named))
 
     def ask(self, name: str, call: Callable[[], Any]) -> Any:
         actor = self.scheduler.point(f"Kafka: {name}")

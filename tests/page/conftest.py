@@ -47,13 +47,14 @@ class PageServer:
 
 
 @pytest.fixture(scope="module")
-def place(kafka: KafkaBroker, moto: MotoServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
-    """Six connectors and a broken one. `orders` was exported by Airflow itself, the others by `kafka-s3 run`."""
+def place(moto: MotoServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
+    """Six connectors and a broken one, over a broker of their own, since other modules have topics of these
+    names. `orders` was exported by Airflow itself, the others by `kafka-s3 run`."""
     folder = tmp_path_factory.mktemp("page")
     (folder / "connectors").mkdir()
-    show = Showcase(folder / "connectors", kafka, moto)
     hour_ms = (int(time.time() * 1000) // HOUR_MS) * HOUR_MS
-    with Proxy(f"http://{kafka.bootstrap_servers}") as way, StatsD() as statsd:
+    with KafkaBroker() as kafka, Proxy(f"http://{kafka.bootstrap_servers}") as way, StatsD() as statsd:
+        show = Showcase(folder / "connectors", kafka, moto)
         _connectors(show, way, hour_ms)
         more = {
             "AIRFLOW__CORE__AUTH_MANAGER": "tests.page.access.ByName",

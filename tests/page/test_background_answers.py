@@ -194,7 +194,7 @@ def test_the_plugin_costs_nothing_heavy() -> None:
     loaded = set(done.stdout.split())
     assert "kafka_s3_airflow.page.mount" in loaded
     ours = {name for name in loaded if name.startswith("kafka_s3")}
-    assert ours == {f"kafka_s3_airflow.{name}" for name in ("plugin", "pools", "page", "page.mount")}
+    assert ours == {f"kafka_s3_airflow.{name}" for name in ("plugin", "pools", "preload", "page", "page.mount")}
     parts = {name.partition(".")[0] for name in loaded}
     assert not parts & {"fastapi", "starlette", "boto3", "confluent_kafka", "pyarrow", "prometheus_client"}
 

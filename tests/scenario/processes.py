@@ -318,7 +318,7 @@ class ProcessBroker:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.process.inner_broker, name)
-        return lambda *given: self.process.request(name, lambda: method(*given), KafkaUnavailable)
+        return lambda *given, **named: self.process.request(name, lambda: method(*given, **named), KafkaUnavailable)
 
     def open(self, offsets: OffsetRange) -> ProcessReader:
         return ProcessReader(self.process, self.process.inner_broker.open(offsets))

@@ -91,15 +91,21 @@ def test_what_is_locked_agrees() -> None:
 def test_every_module_of_go_has_a_hash() -> None:
     """What Go builds is pinned: the program's module in the version that the part names, and a hash for each module."""
     from tools.parts.compose import COMPOSE_GO_VERSION
+    from tools.parts.promrules import PROMETHEUS_VERSION
     from tools.parts.s3 import VERSITYGW_VERSION
     from tools.parts.toxiproxy import TOXIPROXY_VERSION
 
     wanted = {"versitygw": VERSITYGW_VERSION, "toxiproxy": TOXIPROXY_VERSION, "compose-go": COMPOSE_GO_VERSION}
+    wanted["promrules"] = PROMETHEUS_VERSION
+    programs = {"promrules": "prometheus"}  # a program of ours over that module
     assert {path.name for path in MODULES.iterdir()} == wanted.keys()
     for name, version in wanted.items():
         required = re.findall(r"^\s*(?:require )?(\S+\.\S+/\S+) (v\S+)", (MODULES / name / "go.mod").read_text(), re.M)
         sums = (MODULES / name / "go.sum").read_text()
-        assert any(module.removesuffix("/v2").endswith(name) and at == f"v{version}" for module, at in required), name
+        assert any(
+            module.removesuffix("/v2").endswith(programs.get(name, name)) and at == f"v{version}"
+            for module, at in required
+        ), name
         missing = [module for module, at in required if f"{module} {at} h1:" not in sums]
         assert missing == [], name
 

@@ -247,6 +247,18 @@ def _cast_or_never(node: Node, target: str) -> Cast1:
     return never
 
 
+def _named(name: str, cast: Cast1) -> Cast1:
+    """The same, with the field's name in what it refuses."""
+
+    def named(value: Any) -> Any:
+        try:
+            return cast(value)
+        except TransformError as error:
+            raise TransformError(f"{name}: {error}") from None
+
+    return named
+
+
 def _default(default: Any, cast: Cast1) -> Any:
     """A default as JsonConverter's envelopes have it."""
     if default is None:
@@ -305,13 +317,13 @@ class Cast:
     def _compile_struct(self, schema: Schema) -> Change:
         record = struct_of(schema)
         fields, changes = Fields(), dict[str, Cast1]()
-        shown = {field.name: name_of(field) for field in record.fields}
         for field in record.fields:
             target = self._casts.get(name_of(field))
             if target is None:
                 fields.add(field)
                 continue
-            cast = changes[field.name] = _cast_or_never(field.node, target)
+            cast = _cast_or_never(field.node, target)
+            changes[field.name] = _named(name_of(field), cast)
             made: ConnectSchema = primitive(
                 target, optional=field.node.nullable, default=_default(default_of(field), cast)
             )
@@ -323,12 +335,9 @@ class Cast:
 
         def changed(value: dict[str, Any]) -> dict[str, Any]:
             made = dict(value if fill is None else fill(value))
-            try:
-                for name, cast in changes.items():
-                    if (one := made[name]) is not None:
-                        made[name] = cast(one)
-            except TransformError as error:
-                raise TransformError(f"{shown[name]}: {error}") from None
+            for name, cast in changes.items():
+                if (one := made[name]) is not None:
+                    made[name] = cast(one)
             return made
 
         cast_schema = schema_of_node(outer, schema.version)
